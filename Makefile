@@ -179,6 +179,7 @@ demo: $(READY)
 
 docs: $(READY)
 	@$(BIN)/python tests/fixtures/reference.py
+	@$(BIN)/python -m thermocline.daemon.schemas.tools
 
 $(SITE): tests/requirements-site.lock | $(READY)
 	@echo "installing MkDocs into .venv (pinned by hash) ..."

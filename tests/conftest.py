@@ -62,6 +62,8 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+        # Looking for garbage as often as usual would take a twentieth of the time.
+        gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -32,6 +32,18 @@ _SECRETS: Final = re.compile(
     re.DOTALL,
 )
 
+# A value with a digit or a mark after the word for it, in the languages of the daemon.
+_NAMED: Final = re.compile(
+    r"""(?xi)
+    ((?: pass(?:word|wort|code|phrase) | kennwort | contraseña | mot\ de\ passe | wachtwoord
+      | api[ _-]?key | token | 密[码碼] | 口令 | \bpin\b ) \w{0,8} (?:[ ]\S+){0,4}?
+      \s* (?: [:=：] | [是为為] | \b(?:is|was|ist|lautet|es|est)\b ) \s* ["'“„«]? )
+    (?= [^\s"'”»,;，。]* [\d_!@$%^&*+-] ) [^\s"'”»,;，。]{4,}
+    | (\bpin\b\s+) \d{4,8}\b
+    """
+)
+_DOTS: Final = "••••••••"
+
 
 def plain(text: str, keep: str = "") -> str:
     r"""`text` with every character that acts on a terminal as a visible escape.
@@ -50,7 +62,8 @@ def plain(text: str, keep: str = "") -> str:
 
 def masked(text: str) -> str:
     """`text` with its secrets as dots, all of the same length."""
-    return _SECRETS.sub("••••••••", text)
+    text = _SECRETS.sub(_DOTS, text)
+    return _NAMED.sub(lambda match: f"{match[1] or match[2]}{_DOTS}", text)
 
 
 def hidden(text: str) -> str:

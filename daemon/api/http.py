@@ -54,8 +54,10 @@ class HeadTooLarge(TooLarge):
     status = 431
 
     def __init__(self) -> None:
-        limits = f"{_LINE_BYTES} bytes a line, {_HEAD_LINES} lines"
-        super().__init__(f"cannot read the request: its head is over {limits}")
+        super().__init__(
+            f"cannot read the request: a line of its head is longer than {_LINE_BYTES} bytes,"
+            f" or there are more than {_HEAD_LINES} lines"
+        )
 
 
 class BadBody(InvalidInput):

@@ -175,12 +175,17 @@ def _replaced(version: Mapping[str, Any]) -> str:
             f"{name}: old {_value(data.get(name))}, new {_value(after.get(name))}"
             for name in version["replaced"]
         )
-    return "; ".join(f"{name}: {_value(data.get(name))}" for name in version["replaced"])
+    changes = "; ".join(
+        f"{name}: {_value(data.get(name))} → {_value(after.get(name))}"
+        for name in version["replaced"]
+    )
+    text = "" if "text" in version["replaced"] else data.get("text") or ""
+    return f"{_value(text)}: {changes}" if text and isinstance(text, str) else changes
 
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return cut(one_line(visible(text)), _LONGEST_VALUE) if value is not None else "default"
+    return cut(visible(one_line(text)), _LONGEST_VALUE) if value is not None else "none"
 
 
 def _undo(args: Args, client: Caller) -> Shown:
@@ -193,6 +198,8 @@ def _undo(args: Args, client: Caller) -> Shown:
         f"{row['kind']} {short(visible(row['id']))}: {would}{row['result']}"
         for row in undone["results"]
     ]
+    if not undone["done"] and any(row["result"] == "deleted" for row in undone["results"]):
+        say("what is deleted is forgotten, and cannot come back")
     return lambda: print("\n".join(lines) or "nothing to undo")
 
 
@@ -254,7 +261,8 @@ VERBS: Final = {
         --conflicts     only values that lost to another device's change
         --limit N       maximum number (default 20)""",
         note=(
-            "Each line shows the fields that a change replaced, with their earlier values; of a\n"
+            "Each line shows the fields that a change replaced, with their values before and\n"
+            "after; of a\n"
             "conflict the value that was lost (old) beside the value in force (new). All\n"
             "devices count a conflict until --conflicts has shown it on one of them; thermocline\n"
             "undo ID --to N puts the lost value into force."
@@ -269,5 +277,9 @@ VERBS: Final = {
         --by AUTHOR     undo what a program (claude-code, cli) or user wrote
         --since TIME    with --by: 2h, 7d, or a date and time
         --dry-run       change nothing, and show what would be undone""",
+        note=(
+            "Undoing a change twice redoes it. What --by deletes is forgotten and cannot come\n"
+            "back: look first with --dry-run."
+        ),
     ),
 }

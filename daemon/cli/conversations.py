@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 
 from ..client.errors import ApiError
@@ -31,6 +32,8 @@ def _distill(args: Args, client: Caller) -> None:
     refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
     for option in ("category", "source"):
         refuse(getattr(args, option) is not None and not args.store, f"--{option} needs --store")
+    if args.text and "\n" not in args.text and os.path.isfile(args.text):  # noqa: PTH113 - faster
+        say(visible(f"{args.text!r} is taken as a text; --file {args.text} reads the file"))
     names = args.files or ("",)
     texts = [text_in(name) for name in args.files] if args.files else [args.text]
     body = args.present("core_summary", "facts", "store", "category", "source")
@@ -167,7 +170,8 @@ def _extract_metadata(args: Args, client: Caller) -> None:
         show_json({"file": args.file, **answer})
     else:
         metadata = answer["metadata"]
-        show_rows((kind[:-1], text) for kind in _REFERENCES for text in metadata.get(kind, ()))
+        rows = [(kind[:-1], text) for kind in _REFERENCES for text in metadata.get(kind, ())]
+        show_rows(rows) if rows else say(f"no URL, command or path in {visible(args.file)}")
 
 
 VERBS: Final = {

@@ -121,8 +121,11 @@ def _refuse_database(source: SourcePath) -> None:
 def _agree(args: Args, format_: str, detected: list[str]) -> None:
     """Refuse a named format where another is detected."""
     if detected and format_ not in detected:
+        kind = " and ".join(detected)
+        if str(args.path).lower().endswith(".md") and detected == ["evoclaw"]:
+            kind = "a Markdown page, whose points and paragraphs evoclaw reads"
         raise InvalidInput(
-            f"{args.path} is not {args.format}: it is {' and '.join(detected)}",
+            f"{args.path} is not {args.format}: it is {kind}",
             field="format",
             hint=f"leave --format out, or say --format {detected[0]}",
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from ..client.wording import ago, moment, number_of
 from .conversations import messages_in, say_skipped
 from .options import PAGE
@@ -62,18 +64,29 @@ def _skill_add(args: Args, client: Caller) -> Shown:
     return f"{'added' if made['added'] else 'replaced'} {made['path']}"
 
 
-_EXPERIENCE: Final = ("{id}", "{weight:share}", "{type}", "{last_used_at:ago}", "{intent}")
+def _intent(experience: Answer) -> str:
+    """What was done, and how: the solution of an observed one may only repeat its intent."""
+    solution = experience.get("solution")
+    if isinstance(solution, dict) and [*solution.values()] == [experience["intent"]]:
+        solution = None
+    text = solution if isinstance(solution, str) else solution and json.dumps(solution)
+    return f"{experience['intent']} → {text}" if text else str(experience["intent"])
+
+
+_EXPERIENCE: Final = ("{id}", "{weight:share}", "{type}", "{last_used_at:ago}", _intent)
 _show_experiences = page("experiences", *_EXPERIENCE, empty="no experiences")
 
 
 def _show_similar(answer: Answer, _: Answer) -> None:
-    show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["experiences"])
+    if answer["experiences"]:
+        _show_experiences(answer, {})
     if answer.get("why"):
         say(visible(answer["why"]))
 
 
 def _show_pruned(answer: Answer, _: Answer) -> None:
-    show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["pruned"])
+    if answer["pruned"]:
+        page("pruned", *_EXPERIENCE)(answer, {})
     count = number_of(len(answer["pruned"]), "experience", "experiences")
     print(f"{'pruned' if answer['done'] else 'would prune'} {count}, {answer['kept']} left")
 
@@ -91,14 +104,15 @@ def _observe_experiences(args: Args, client: Caller) -> Shown:
     answer = client.call("POST /api/experiences/observe", **fields)
 
     def show() -> None:
-        show_rows([worded(cell, entry) for cell in _EXPERIENCE] for entry in answer["stored"])
+        if answer["stored"]:
+            page("stored", *_EXPERIENCE)(answer, {})
         print(f"stored {len(answer['stored'])}, told again {len(answer['known'])}")
         say_skipped(answer)
 
     return show
 
 
-def _graph(args: Args, client: Caller) -> Shown:
+def _graph(args: Args, client: Caller) -> Shown | int:
     changing = args.type is not None or args.alias or args.no_alias
     refuse(args.name is None and changing, "--type, --alias and --no-alias need a NAME")
     refuse(args.name is None and args.depth is not None, "--depth needs a NAME")
@@ -107,7 +121,7 @@ def _graph(args: Args, client: Caller) -> Shown:
         best = client.call("GET /api/graph", limit=args.limit or 20)
         show = page(
             "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
-            empty="no names yet: they come from conversations that thermocline observe reads",
+            empty="no names yet: they come from what is stored and from observed conversations",
         )  # fmt: skip
         return lambda: show(best, {})
     if changing:
@@ -126,7 +140,8 @@ def _graph(args: Args, client: Caller) -> Shown:
     depth = 2 if args.depth is None else args.depth
     answer = client.call("GET /api/graph", entity=args.name, depth=depth)
     if not answer.get("graph"):
-        return lambda: say(visible(answer.get("message") or f"no memory names '{args.name}'"))
+        show_json(answer) if args.json else say(visible(answer["message"]))
+        return 1
     return lambda: _show_graph(answer["graph"])
 
 
@@ -255,7 +270,7 @@ VERBS: Final = {
         Form("show ID", "GET /api/experiences/{id}", _show_all, ""),
         Form(
             "use ID", "POST /api/experiences/{id}/use",
-            "used {use_count} times, weight {weight:share}", "",
+            "used {use_count:time times}, weight {weight:share}", "",
         ),
         Form("delete ID", "DELETE /api/experiences/{id}", "deleted {deleted}", ""),
         Form(
@@ -309,9 +324,10 @@ VERBS: Final = {
         --alias OTHER...    add another name; may be repeated
         --no-alias OTHER...  take a name off again""",
         note=(
-            "The strength of a relation is one for each memory that states it, halved every 90\n"
-            "days. What was mentioned once, and not for 90 days, is no longer shown. What a name\n"
-            "and its aliases are named by counts together; `thermocline undo NAME --kind entity`\n"
+            "Names come from observed conversations, with their relations, and from the text of\n"
+            "stored memories. The strength of a relation is one for each memory that states it,\n"
+            "halved every 90 days. What was observed once, and not for 90 days, is no longer\n"
+            "listed. A name and its aliases count together; `thermocline undo NAME --kind entity`\n"
             "takes back a change of type or aliases.\n\n"
             "examples:\n"
             "  thermocline graph Ada\n"

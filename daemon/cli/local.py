@@ -151,6 +151,8 @@ def _config(args: Args, client: Caller) -> None:
     from .. import config  # noqa: PLC0415 - only this verb needs it
 
     file = Path(args.config) if args.config is not None else None
+    changing = args.check or args.sets or args.unset
+    refuse(args.key is not None and changing, "KEY is read: give no --check, --set or --unset")
     if args.check and args.unset:
         raise WrongUsage("--check checks files and --set; give --unset without it")
     if not args.check and (args.sets or args.unset):
@@ -158,7 +160,8 @@ def _config(args: Args, client: Caller) -> None:
         return
     if not args.check and file is None:
         with suppress(DaemonUnreachable):
-            _show_config(args, client.call("GET /api/config")["results"])
+            entries = client.call("GET /api/config")["results"]
+            _show_config(args, _below(args.key, entries))
             return
     loaded = config.load(os.environ, file, args.sets)
     for warning in loaded.warnings:
@@ -169,11 +172,25 @@ def _config(args: Args, client: Caller) -> None:
         show_json({"ok": True, "files": [str(path) for path in loaded.files]})
     elif args.check:
         print(f"ok: {number_of(len(loaded.files), 'file', 'files')} read")
-    elif args.json:
+    elif args.json and args.key is None:
         show_json(config.document(loaded))
     else:
-        entries = config.describe(loaded)
-        _show_config_rows([tuple(map(config.visible, _config_row(*entry))) for entry in entries])
+        fields = ("key", "value", "origin")
+        entries = [dict(zip(fields, entry, strict=True)) for entry in config.describe(loaded)]
+        _show_config(args, _below(args.key, entries))
+
+
+def _below(key: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of a key and of those below it; all if none is named.
+
+    Raises:
+        WrongUsage: there is no such key.
+    """
+    if key is None:
+        return entries
+    chosen = [entry for entry in entries if f"{entry['key']}.".startswith(f"{key}.")]
+    refuse(not chosen, f"there is no key {key!r}; thermocline config lists all")
+    return chosen
 
 
 def _show_config(args: Args, entries: list[dict[str, Any]]) -> None:
@@ -259,8 +276,9 @@ VERBS: Final = {
         --welcome                  show what to try first""",
     ),
     "config": Verb(
-        Form("", _config),
+        Form("[KEY]", _config),
         options="""
+        KEY                        show this key, or those of a section; default: all
         --check                    only check; if there are errors, list them all and exit with 2
         --config FILE              a configuration file that overrides the others
         --set KEY=VALUE... = sets  change one key, such as hot.max_bytes=4096; with --check only

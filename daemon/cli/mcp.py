@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MODERN: Final = ("2026-07-28",)
 LEGACY: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+# Versions in which a line may be a list of requests.
+_WITH_BATCHES: Final = ("2025-03-26",)
 _META: Final = "io.modelcontextprotocol/"
 _INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": VERSION}
 _LIFE_MS: Final = 3_600_000
@@ -134,6 +136,7 @@ class Bridge:
         # cancelled request leaves.
         self._waiting: dict[threading.Thread, Any] = {}
         self._client = ""
+        self._takes_batches = False
         self._methods: Final[dict[str, Callable[[dict[str, Any], bool], dict[str, Any]]]] = {
             "server/discover": self._discover,
             "initialize": self._initialize,
@@ -166,42 +169,60 @@ class Bridge:
         except (ValueError, RecursionError):
             self._send(None, error=_Refused(_PARSE_ERROR, "the line is not JSON").error)
             return
-        if not isinstance(message, dict) or not isinstance(message.get("method"), str):
-            if not (isinstance(message, dict) and {"result", "error"} & message.keys()):
-                self._send(None, error=_Refused(_NO_REQUEST, "the line is no request").error)
+        if isinstance(message, list) and message and self._takes_batches:
+            self._begin(None, self._answer_all, message)
             return
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
-        if "id" not in message:
-            if message["method"] == "notifications/cancelled":
-                gone = _key(params.get("requestId"))
+        if (why := _wrong(message)) is not None:
+            key, text = why
+            self._send(key, error=_Refused(_NO_REQUEST, text).error)
+        elif isinstance(message, dict) and isinstance(message.get("method"), str):
+            if "id" in message and message["method"] in _CANCELLABLE:
+                self._begin(_key(message["id"]), self._answer_cancellable, message)
+            elif "id" in message:
+                self._write(self._answer(message))
+            elif message["method"] == "notifications/cancelled":
+                gone = _key(_params(message).get("requestId"))
                 for thread in [each for each, key in [*self._waiting.items()] if key == gone]:
                     self._waiting.pop(thread, None)
-            return
-        key = message["id"]
-        if message["method"] in _CANCELLABLE:
-            arguments = (key, message["method"], params)
-            thread = threading.Thread(target=self._answer, args=arguments, daemon=True)
-            self._waiting[thread] = _key(key)
-            thread.start()
-        else:
-            self._answer(key, message["method"], params)
 
-    def _answer(self, key: Any, method: str, params: dict[str, Any]) -> None:
-        answer: dict[str, Any]
+    def _begin(self, key: Any, target: Callable[[Any], None], message: Any) -> None:
+        thread = threading.Thread(target=target, args=(message,), daemon=True)
+        self._waiting[thread] = key
+        thread.start()
+
+    def _answer_cancellable(self, message: dict[str, Any]) -> None:
+        answer = self._answer(message)
+        if self._waiting.pop(threading.current_thread(), self) is not self:
+            self._write(answer)
+
+    def _answer_all(self, batch: list[Any]) -> None:
+        """Answer a batch, one request after the other, in one line."""
+        answers = []
+        for message in batch:
+            if (why := _wrong(message)) is not None:
+                answers.append(_response(why[0], error=_Refused(_NO_REQUEST, why[1]).error))
+            elif "id" in message and "method" in message:
+                answers.append(self._answer(message))
+        if answers:
+            self._write(answers)
+        self._waiting.pop(threading.current_thread(), None)
+
+    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         try:
-            answer = {"result": self._handled(method, params)}
+            return _response(
+                message["id"], result=self._handled(message["method"], _params(message))
+            )
         except _Refused as refused:
-            answer = {"error": refused.error}
+            return _response(message["id"], error=refused.error)
         except Exception as error:  # noqa: BLE001 - each request has an answer
             text = f"the bridge failed: {type(error).__name__}"
-            answer = {"error": {"code": _FAULT, "message": text}}
-        if method in _CANCELLABLE and self._waiting.pop(threading.current_thread(), self) is self:
-            return
-        self._send(key, **answer)
+            return _response(message["id"], error={"code": _FAULT, "message": text})
 
     def _send(self, key: Any, **answer: Any) -> None:
-        line = json.dumps({"jsonrpc": "2.0", "id": key, **answer}).encode() + b"\n"
+        self._write(_response(key, **answer))
+
+    def _write(self, answer: Any) -> None:
+        line = json.dumps(answer).encode() + b"\n"
         with self._writing:
             try:
                 self._out.write(line)
@@ -240,6 +261,7 @@ class Bridge:
     def _initialize(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
         requested = params.get("protocolVersion")
         version = requested if requested in LEGACY else LEGACY[0]
+        self._takes_batches = version in _WITH_BATCHES
         return {"protocolVersion": version, "serverInfo": _INFO, **self._about()}
 
     def _about(self) -> dict[str, Any]:
@@ -253,7 +275,9 @@ class Bridge:
     def _call(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
         name, arguments = params.get("name"), params.get("arguments")
         if name not in [tool["name"] for tool in self._offered]:
-            raise _Refused(_WRONG_PARAMETERS, f"no tool is called {str(name)[:64]!r}")
+            names = ", ".join(tool["name"] for tool in self._offered)
+            wrong = "'name' is missing" if name is None else f"no tool is called {str(name)[:64]!r}"
+            raise _Refused(_WRONG_PARAMETERS, f"{wrong}: expected one of {names}")
         if not isinstance(arguments, dict | None):
             raise _Refused(_WRONG_PARAMETERS, "the arguments must be an object")
         path = url_path("/api/tools/{name}", {"name": str(name)})
@@ -342,6 +366,33 @@ class _DaemonConnection:
             if time.monotonic() > deadline:
                 return
             time.sleep(0.02)
+
+
+def _wrong(message: Any) -> tuple[Any, str] | None:
+    """The id and the reason with which a message is refused; None for a valid one."""
+    if not isinstance(message, dict):
+        return None, "the line is no request"
+    if "method" not in message and {"result", "error"} & message.keys():
+        return None
+    key = message.get("id")
+    has_id = isinstance(key, str | int | float) and not isinstance(key, bool)
+    key = key if has_id else None
+    if not isinstance(message.get("method"), str):
+        return key, "the line is no request: 'method' must be a string"
+    if "id" in message and not has_id:
+        return key, "'id' must be a string or a number"
+    if message.get("jsonrpc") != "2.0":
+        return key, "'jsonrpc' must be \"2.0\""
+    return None
+
+
+def _params(message: dict[str, Any]) -> dict[str, Any]:
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}
+
+
+def _response(key: Any, **answer: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": key, **answer}
 
 
 def _key(request: Any) -> Any:

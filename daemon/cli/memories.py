@@ -143,7 +143,8 @@ def _details(memory: Memory) -> Iterator[tuple[str, str]]:
     if memory.get("updated_at", memory["created_at"]) != memory["created_at"]:
         yield "updated", moment(memory["updated_at"])
     if uses := memory.get("access_count"):
-        yield "used", f"{uses} times, last {moment(memory.get('last_accessed_at'))}"
+        times = number_of(uses, "time", "times")
+        yield "used", f"{times}, last {moment(memory.get('last_accessed_at'))}"
     if memory.get("expires_at") is not None:
         yield "expires", moment(memory["expires_at"])
     yield from _named(memory, ("merged_into", "superseded_by", "writer"))

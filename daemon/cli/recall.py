@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # Above results that are not sure.
 NOT_SURE: Final = "nothing certain; perhaps related"
 _INDENT: Final = " " * 6
-_RECORDS: Final = ("memory", "pair", "file", "entry", "experience", "entity")
 # Fields of the question whose options are named like those of `list`.
 _PLURAL: Final = {"type": "types", "event": "events", "tag": "tags"}
 _OPTIONS: Final = (
@@ -33,6 +32,7 @@ _OPTIONS: Final = (
 
 def _retrieve(args: Args, client: Caller) -> None:
     refuse(args.query is None, "a query is missing: give it as a word, or with --query")
+    refuse(not args.query.strip(), "the query is empty: give it words")
     database = database_of(args)
     options = args.present(*_OPTIONS) | _model_of(args)
     options |= {_PLURAL[name]: value for name, value in args.present(*_PLURAL).items()}
@@ -89,7 +89,12 @@ def _cells(result: Answer) -> tuple[str, ...]:
 
 def _record(result: Answer) -> dict[str, Any]:
     """A result for programs, with a category; a memory also has the rest of EvoClaw's record."""
-    fields = {name: value for name, value in result.items() if name not in _RECORDS}
+    # The whole record is the one object beside the reasons.
+    fields = {
+        name: value
+        for name, value in result.items()
+        if name == "parts" or not isinstance(value, dict)
+    }
     fields["search_method"] = result.get("search_method", "keyword")
     fields["category"] = result.get("category") or result["source"]
     return record(result["memory"]) | fields if "memory" in result else fields

@@ -152,7 +152,8 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
     yield "restored", visible(restored.agent)
     counts = dict(restored.counts)
     yield "memories", f"{counts.pop('memory', 0):,}"
-    yield "also", ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
+    others = [number_of(count, *names_of(kind)) for kind, count in counts.items()]
+    yield "also", ", ".join(others) or "nothing"
     yield "compared", f"{restored.rows:,} rows with the replica: no difference"
     for fault in restored.lost:
         yield "NOT RESTORED", visible(fault)

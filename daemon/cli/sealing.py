@@ -33,13 +33,17 @@ key, what the replica holds is lost: nobody can help."""
 
 def _seal(args: Args, client: Caller) -> Shown | None:
     status = client.call("GET /api/seal")
-    if not status["replicated"]:
-        say("nothing is replicated: sealing begins when sync.url names a replica")
+    unused = "nothing is replicated yet: sealing begins when sync.url names a replica"
     if not args.recovery and (status["on"] and status["keys"]):
+        if not status["replicated"]:
+            say(unused)
         return lambda: show_rows(_rows(status))
     file = args.recovery_key_file
     typed = sys.stdin is not None and sys.stdin.isatty()
-    refuse(file is None and not typed, "name a new file for the key: --recovery-key-file FILE")
+    ask_file = "name a new file for the key: --recovery-key-file FILE"
+    if not status["replicated"]:
+        ask_file = f"{unused}; to make the keys before, {ask_file}"
+    refuse(file is None and not typed, ask_file)
     # Keys without `sync.seal` are of an earlier attempt, whose recovery key nobody may have.
     made = client.call("POST /api/seal", recovery=bool(args.recovery or status["keys"]))
     key = made["recovery_key"]
@@ -61,6 +65,8 @@ def _seal(args: Args, client: Caller) -> Shown | None:
     where = f"; the recovery key is in {file}: move it off this device" if file else ""
     if status["on"] and status["keys"]:
         return f"the earlier recovery key opens nothing new{where}"
+    if not status["replicated"]:
+        say(unused)
     return f"replicas are sealed from now on{where}"
 
 

@@ -15,17 +15,13 @@ _DAY: Final = 86_400.0
 _UNITS: Final = ((_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 # The source of a memory that a person stands for.
 OWN_WORD: Final = "user-stated"
-# One row of each kind, and several.
+# One row of a kind, and several, where that is not its name.
 _KINDS: Final = {
     "memory": ("memory", "memories"),
     "hot": ("hot entry", "hot entries"),
     "category": ("category", "categories"),
-    "pair": ("pair", "pairs"),
     "uses": ("count of uses", "counts of uses"),
     "metrics": ("set of counters", "sets of counters"),
-    "note": ("note", "notes"),
-    "experience": ("experience", "experiences"),
-    "session": ("session", "sessions"),
     "answer": ("answer of a session", "answers of sessions"),
     "entity": ("entity", "entities"),
     "watched": ("watched path", "watched paths"),
@@ -43,7 +39,7 @@ MODEL_STATES: Final = {
 
 def names_of(kind: str) -> tuple[str, str]:
     """What people call one row of a kind, and several."""
-    return _KINDS.get(kind, (f"{kind} row", f"{kind} rows"))
+    return _KINDS.get(kind, (kind, f"{kind}s"))
 
 
 def heading_of(subject: str, text: str) -> str:

@@ -388,4 +388,4 @@ def _foreign(file: Path, why: str) -> InvalidInput:
 
 
 def _cut_off(file: Path) -> StoreDamaged:
-    return StoreDamaged(f"cannot use {file}: it is cut off", hint=_ANOTHER)
+    return StoreDamaged(f"cannot use {file}: it is cut off or damaged", hint=_ANOTHER)

@@ -80,7 +80,8 @@ RemoteUrl: TypeAlias = Annotated[
     _text(
         rf"^(?:(?:libsql|https)://{_ADDRESS}|http://{_LOOPBACK}(?:[:/]{_ADDRESS})?"
         rf"|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
-        "libsql://, https:// or file:/ (http:// only on this device; no token; {agent}: the agent)",
+        "libsql://…, https://… or file:/… with an absolute path (http:// only on this device; no"
+        " token; {agent} stands for the agent's name)",
     ),
 ]
 BaseUrl: TypeAlias = Annotated[

@@ -172,6 +172,17 @@ class ChunkIndex:
             name = f"index of {self._place.agent}"
             self._task = asyncio.get_running_loop().create_task(self._catch_up(), name=name)
 
+    async def settled(self) -> bool:
+        """Wait until the index is up to date; False if its update fails: it is repeated later."""
+        while not self.in_step.is_set():
+            if self._task is not None and not self._task.done():
+                await asyncio.wait([self._task])
+            elif self._failure is not None:
+                return False
+            else:
+                await self.in_step.wait()
+        return True
+
     async def sync(self) -> FilesBrought:
         """Scan everything, and return when the index is up to date."""
         self.mark_dirty()

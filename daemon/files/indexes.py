@@ -126,15 +126,14 @@ class Indexes:
         return await self.in_step(store, seconds)
 
     async def in_step(self, store: AgentStore, seconds: float) -> bool:
-        """Wait until an agent's index is up to date; False if `seconds` are not enough."""
+        """Wait until an agent's index is up to date; False if it fails, or takes more `seconds`."""
         index = self.of(store)
         try:
             async with asyncio.timeout(seconds):
                 await self.check(at_once=True)
-                await index.in_step.wait()
+                return await index.settled()
         except TimeoutError:
             return False
-        return True
 
     async def check(self, *, at_once: bool) -> bool:
         """Handle changes, and start updates that are due; whether changes are still coming in.

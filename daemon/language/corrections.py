@@ -83,7 +83,7 @@ def correction_of(
 
 def _scratched(sentence: str, earlier: Sequence[str]) -> Correction | None:
     """Of the last two texts the newest whose only number that of "scratch that, 12" replaces."""
-    taken = cue("retracts").match(fold(sentence))
+    taken = cue("retracts").pattern.match(fold(sentence))
     rest = fold(sentence)[taken.end() :].lstrip(" ,.!:-") if taken else ""
     if (value := _NUMBER.match(rest)) is None:
         return None
@@ -143,7 +143,7 @@ def corrected_within(sentence: str) -> str:
         value = _NUMBER.search(rest)
         if value is None or len(WORD.findall(rest[: value.start()])) > _MOST_RETRACTING:
             continue
-        denied = cue("denies").match(fold(rest))
+        denied = cue("denies").pattern.match(fold(rest))
         denied = denied if denied and fold(rest)[denied.end() :][:1] in set(",.!:") else None
         if not (denied or retracts(rest) or compiled(_MEANT).match(rest[: value.end()])):
             continue
@@ -172,12 +172,12 @@ def _numbers(text: str) -> list[re.Match[str]]:
 
 def denies(sentence: str) -> bool:
     """Whether a sentence retracts the statement before it."""
-    return cue("denies").match(fold(sentence)) is not None
+    return cue("denies").pattern.match(fold(sentence)) is not None
 
 
 def retracts(sentence: str) -> bool:
     """Whether a sentence takes back the value before it: "wait no", "that was before the move"."""
-    return cue("retracts").match(fold(sentence)) is not None
+    return cue("retracts").pattern.match(fold(sentence)) is not None
 
 
 def _dated(text: str, match: re.Match[str]) -> str:
@@ -207,7 +207,8 @@ def _value(part: str) -> str:
 
 def _about(part: str) -> frozenset[str]:
     sentence = frozenset(words(part)) - not_topics() - _months() - language_words("days")
-    return frozenset(word for word in sentence if not cue("correction_words").fullmatch(word))
+    correcting = cue("correction_words").pattern
+    return frozenset(word for word in sentence if not correcting.fullmatch(word))
 
 
 def _standing(value: str, text: str) -> tuple[int, int] | None:

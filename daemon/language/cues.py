@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, cast, get_args
 
 from ..memory.metadata import extract
 from ..memory.records import Outcome
 from ..memory.similarity import fold
 from .names import is_given_name, people
-from .vocabulary import categories, compiled, cue, not_topics, table, words
+from .openings import Finder
+from .vocabulary import categories, compiled, cue, each, entries_of, not_topics, table, words
 
 Signal: TypeAlias = Literal[
     "question", "greeting", "request", "offer", "hedge", "decision", "solution", "correction",
@@ -52,6 +53,7 @@ _GREETING: Final = (
     r"(?:[\s,.!?…~:)('-]+|$|(?=[。！？])[。！？]+)(?:[a-zà-ÿ]{2,12}[!.,?]*$)?)+"
 )
 _BARE_ANSWER: Final = r"(?:(?:{bare}|{~bare})[\s,.!。，！]*)+"
+_NAMING: Final = ("named", "called", "agent_named", "intro", "introduced", "just")
 _ONLY_CALLED: Final = rf"(?i:{{just}}) {_NAME} (?i:{{is_fine}})\b"
 _NEARBY: Final = 40
 
@@ -60,7 +62,7 @@ def signals_of(sentence: str) -> frozenset[Signal]:
     """All signals of one sentence; none for a plain statement."""
     folded = fold(sentence[:_LONGEST])
     sentence = compiled(_OPENING).sub("", folded, count=1) or folded
-    names: set[Signal] = {name for name in _SEARCHED if cue(name).search(sentence)}
+    names = cast(set[Signal], {*_searched().names_in(sentence)})
     # What was "not fixed" or "if it was fixed" was not done.
     if names & {"decision", "solution", "report"}:
         names -= _undone(sentence, names)
@@ -68,9 +70,14 @@ def signals_of(sentence: str) -> frozenset[Signal]:
         names.add("question")
     if len(folded) <= _LONGEST_GREETING and compiled(_GREETING).fullmatch(folded):
         names.add("greeting")
-    if cue("request").match(sentence) and not cue("standing_request").search(folded):
+    if cue("request").pattern.match(sentence) and not cue("standing_request").any_in(folded):
         names.add("request")
     return frozenset(names)
+
+
+@cache
+def _searched() -> Finder:
+    return Finder(entry for name in _SEARCHED for entry in entries_of(name))
 
 
 def worth(text: str, signals: frozenset[Signal]) -> float:
@@ -80,7 +87,7 @@ def worth(text: str, signals: frozenset[Signal]) -> float:
     of people and references. Questions, greetings, offers and doubts reduce it.
     """
     text = text[:_LONGEST]
-    content = _content(text)
+    content = content_words(text)
     values = sorted((_WORTH[signal] for signal in signals), reverse=True)
     gains = [value for value in values if value > 0]
     value = sum(gains[:1]) + _SHARE_OF_FURTHER * sum(gains[1:3])
@@ -98,12 +105,12 @@ def outcome_of(statements: list[str]) -> Outcome:
     promised = False
     for statement in statements:
         folded = fold(statement[:_LONGEST])
-        conditional = cue("conditional").search(folded) is not None
+        conditional = cue("conditional").any_in(folded)
         for clause in [folded] if conditional else compiled(_CLAUSES).split(folded):
-            if last == "negative" and cue("decided").search(clause):
+            if last == "negative" and cue("decided").any_in(clause):
                 last = None
             last = _told(clause, conditional) or last
-        promised = promised or cue("promise").search(folded) is not None
+        promised = promised or cue("promise").any_in(folded)
     return last or ("pending" if promised else ONGOING)
 
 
@@ -117,7 +124,7 @@ def emotion_of(statements: list[str]) -> str:
         tokens = WORD.findall(fold(statement[:_LONGEST]))
         for at, word in enumerate(tokens):
             emotion = table("feelings").get(word, "")
-            if emotion and not cue("denied").search(" ".join(tokens[max(0, at - 3) : at])):
+            if emotion and not cue("denied").any_in(" ".join(tokens[max(0, at - 3) : at])):
                 felt.append(emotion)
             elif emotion == "happy":
                 felt.append("sad")
@@ -130,6 +137,8 @@ def names_told(text: str) -> dict[str, str]:
     """The names that a speaker gives: `name` and `preferred_name`, or the `agent_name`."""
     text = text[:_LONGEST]
     result: dict[str, str] = {}
+    if text.isascii() and not _naming().any_in(text.lower()):
+        return result
     only = compiled(_ONLY_CALLED).match(text)
     called = only["name"] if only else _name_after("called", text)
     name = _name_after("named", text)
@@ -137,7 +146,7 @@ def names_told(text: str) -> dict[str, str]:
         name = "" if met["name"].casefold() in not_topics() else met["name"]
     elif not name and (met := compiled(_INTRODUCED % "introduced").match(text)):
         first, after = met["name"].split()[0], fold(text[met.end() :]).lstrip(" ,.")
-        in_passing = cue("aside").match(after) and first.casefold() not in words("no_names")
+        in_passing = cue("aside").pattern.match(after) and first.casefold() not in words("no_names")
         known = is_given_name(first) or (first[0].isupper() and (called or in_passing))
         name = met["name"] if known else ""
     if name:
@@ -146,6 +155,13 @@ def names_told(text: str) -> dict[str, str]:
         others = {"preferred_name": called, "agent_name": _name_after("agent_named", text)}
         result |= {key: name for key, name in others.items() if name and not name[0].islower()}
     return result
+
+
+@cache
+def _naming() -> Finder:
+    """What any form of giving a name has before the name; a first test of `names_told`."""
+    spaced = (each(name) for name in _NAMING)
+    return Finder(("", item, r"\b") for items in spaced for item in items)
 
 
 def introduced_as(text: str, reply: str) -> str:
@@ -184,7 +200,7 @@ def is_own_report(text: str) -> bool:
     folded = fold(text[:_LONGEST])
     first = re.match(r"[^\W\d_]+", folded)
     by_self = first is not None and first.group() in words("self") | words("ours")
-    return by_self or cue("report").match(folded) is not None
+    return by_self or cue("report").pattern.match(folded) is not None
 
 
 def is_bare_answer(text: str) -> bool:
@@ -194,13 +210,14 @@ def is_bare_answer(text: str) -> bool:
 
 def is_injected(text: str) -> bool:
     """Whether a text tells a model to ignore its instructions."""
-    return cue("injected").search(fold(text)) is not None
+    return cue("injected").any_in(fold(text))
 
 
 def is_acknowledgement(text: str) -> bool:
     """Whether an answer only confirms that something was understood."""
     folded = fold(text[:_LONGEST])
-    return cue("acknowledged").match(compiled(_OPENING).sub("", folded, count=1)) is not None
+    rest = compiled(_OPENING).sub("", folded, count=1)
+    return cue("acknowledged").pattern.match(rest) is not None
 
 
 def matters_of(text: str) -> tuple[str, ...]:
@@ -225,7 +242,7 @@ def category_of(text: str, *, preference: bool) -> str | None:
     if says("standing", text) or (preference and not health):
         return "preferences"
     folded = fold(text[:_LONGEST])
-    about = (name for name, pattern in categories().items() if pattern.search(folded))
+    about = (name for name, known in categories().items() if known.any_in(folded))
     return "health" if health else next(about, None)
 
 
@@ -235,17 +252,18 @@ def _undone(sentence: str, names: set[Signal]) -> set[Signal]:
         name
         for name in names & {"decision", "solution", "report"}
         if all(
-            _follows("not_if", sentence, match.start()) for match in cue(name).finditer(sentence)
+            _follows("not_if", sentence, match.start())
+            for match in cue(name).pattern.finditer(sentence)
         )
     }
 
 
 def _follows(name: str, sentence: str, at: int) -> bool:
     before = sentence[max(0, at - 12) : at]
-    return any(match.end() == len(before.rstrip()) for match in cue(name).finditer(before))
+    return any(match.end() == len(before.rstrip()) for match in cue(name).pattern.finditer(before))
 
 
-def _content(text: str) -> int:
+def content_words(text: str) -> int:
     """The number of words in `text` that could be a topic."""
     result = WORD.findall(text)
     if not text.isascii() and len(result) < len(text) // 4:
@@ -261,7 +279,7 @@ def _number_words() -> frozenset[str]:
 
 
 @cache
-def _days() -> frozenset[str]:
+def day_names() -> frozenset[str]:
     """Names of days and months."""
     return (words("days") | words("weekdays")) - {"today", "heute", "tomorrow", "morgen"}
 
@@ -273,22 +291,22 @@ def _extras(text: str, content: int) -> float:
     counted = any(map(str.isdigit, text)) or _number_words() & frozenset(folded.split())
     value += 0.7 if counted else 0.0
     value += 0.5 if people(text) else 0.0
-    dated = cue("dated").search(folded) or not _days().isdisjoint(WORD.findall(folded))
+    dated = cue("dated").any_in(folded) or not day_names().isdisjoint(WORD.findall(folded))
     value += 0.5 if dated else 0.0
     value += 1.0 if metadata.urls or metadata.commands or metadata.paths else 0.0
     value -= 1.0 if text.endswith((":", "：")) else 0.0
-    if cue("vague").match(folded):
+    if cue("vague").pattern.match(folded):
         value -= 0.4 if content > 2 else 2.0
-    value += 1.5 if cue("marked").match(folded) else 0.0
-    return value - (1.5 if cue("to_another").match(folded) else 0.0)
+    value += 1.5 if cue("marked").pattern.match(folded) else 0.0
+    return value - (1.5 if cue("to_another").pattern.match(folded) else 0.0)
 
 
 def _told(clause: str, conditional: bool) -> Outcome | None:
-    if pending := cue("pending").search(clause):
-        denied = cue("denied").search(clause[: pending.start()]) is not None
+    if pending := cue("pending").pattern.search(clause):
+        denied = cue("denied").any_in(clause[: pending.start()])
         # "Not blocked any more".
         return "positive" if denied else None if conditional else "pending"
-    if cue("ongoing").search(clause):
+    if cue("ongoing").any_in(clause):
         return ONGOING
     if conditional:
         return None
@@ -301,22 +319,21 @@ def _told(clause: str, conditional: bool) -> Outcome | None:
     failed = negative[0] >= positive[0]
     start = (negative if failed else positive)[1]
     before = clause[max(0, start - _NEARBY) : start]
-    denied = cue("denied").search(before) is not None
+    denied = cue("denied").any_in(before)
     if failed:
         return "positive" if denied else "negative"
-    return "pending" if denied or cue("coming").search(before) else "positive"
+    return "pending" if denied or cue("coming").any_in(before) else "positive"
 
 
 def _last(name: str, clause: str) -> tuple[int, int]:
     """The end and the start of the last cue; zeros without any."""
-    return max(
-        ((match.end(), match.start()) for match in cue(name).finditer(clause)), default=(0, 0)
-    )
+    matches = cue(name).pattern.finditer(clause)
+    return max(((match.end(), match.start()) for match in matches), default=(0, 0))
 
 
 def says(name: str, text: str) -> bool:
-    """Whether a text has a cue: "reminder", "advice", "momentary" and others of the lexicon."""
-    return cue(name).search(fold(text[:_LONGEST])) is not None
+    """Whether a text has a cue: "reminder", "advice", "unreal" and others of the lexicon."""
+    return cue(name).any_in(fold(text[:_LONGEST]))
 
 
 def _name_after(name: str, text: str) -> str:

@@ -216,7 +216,7 @@ def actions_of(statements: Iterable[str]) -> tuple[str, ...]:
         for match in compiled(_ACTION).finditer(statement[:_LONGEST]):
             before = fold(statement[max(0, match.start() - 24) : match.start()])
             phrase = shortened(match["phrase"].rstrip(" .…"), _ACTION_CHARS, len, mark="")
-            if not cue("undone").search(before) and " " in phrase:
+            if not cue("undone").any_in(before) and " " in phrase:
                 result[phrase] = None
     return tuple(result)[:MAX_ACTIONS]
 

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies, has_number
+from .corrections import correction_of, denies
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
+from .keeping import is_worth_keeping
 from .names import Mention, mentions, people
-from .references import asked_about, noun_phrase, with_referents
+from .references import WORTHLESS, asked_about, noun_phrase, with_referents
 from .sentences import sentences, shortened, utf8_bytes
 from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
-from .standing import is_standing_statement
 from .statements import (
     SpokenSentence,
     confirms,
@@ -70,7 +70,6 @@ _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _CONFIRMING_WORDS: Final = 7
 _SAYS_MORE: Final = 2.0
 _LEAST_BYTES: Final = 16
-_TOPIC_WORDS: Final = 3
 # The statements of a reply that are surely about what was asked.
 _MARKED: Final = 2
 # The turns in which a user decides what they asked.
@@ -94,14 +93,9 @@ HEALTHY: Final = 0.95
 NAMED: Final = 0.9
 STANDS: Final = 0.8
 _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
-# The additional worth of such statements; see `cues.worth`.
-_LASTING: Final = 3.0
-_TO_AN_AGENT: Final = 1.0
+# What users say is weighed by `keeping`, and not by its worth; see `cues.worth`.
+_OF_USERS: Final = 3.0
 _CORRECTING: Final = 4.0
-_OF_NAMED: Final = 0.5
-# A name within a sentence.
-_WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
-_ASIDE: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer", "request"})
 _MOST_BYTES: Final = 1_000
 _TOPICS: Final = 4
 _AGGRESSION: Final = 0.5
@@ -137,15 +131,8 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     messages = [turn for turn in turns if not is_command(turn.text)]
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages))
     transcript = with_causes(with_referents(uttered, earlier))
-    among = any(item.role == "agent" for item in transcript)
-    names = {
-        name
-        for entry in transcript
-        if entry.role == "user"
-        for name in _WITHIN.findall(entry.original)
-    }
     met = _met(transcript)
-    statements = [_raised(entry, among, names, met) for entry in _without_injected(transcript)]
+    statements = [_raised(entry, met) for entry in _without_injected(transcript)]
     stated, corrected = _corrected(statements, met, earlier)
     worthwhile = worth_keeping(stated, _AGGRESSION)
     whole, ended = _with_problems(worthwhile, transcript, messages, earlier)
@@ -165,6 +152,17 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     return [
         replace(observation, corrects=corrected.get(observation.text, "")) for observation in made
     ]
+
+
+def judged(turns: Sequence[Turn]) -> Iterator[SpokenSentence]:
+    """The sentences of users that are weighed by `keeping`, as `extract_turns` sees them."""
+    uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in turns))
+    transcript = with_causes(with_referents(uttered, ()))
+    met = _met(transcript)
+    for statement in transcript:
+        is_stated = not statement.signals & _NOT_STATED and not _is_mere_secret(statement)
+        if statement.role == "user" and is_stated and statement.worth > WORTHLESS:
+            yield _raised(statement, met)
 
 
 def _with_topics(
@@ -239,32 +237,19 @@ def _met(transcript: Sequence[SpokenSentence]) -> dict[str, str]:
     return {sentence: name for sentence, name in result.items() if name}
 
 
-def _raised(
-    statement: SpokenSentence, among: bool, named: Collection[str], met: Collection[str]
-) -> SpokenSentence:
-    """The statement with a higher worth if it is likely to matter.
-
-    That is what must not be forgotten, what a user tells an agent, and what begins with a name
-    that other sentences mention.
-    """
-    if statement.role != "user":
+def _raised(statement: SpokenSentence, met: Collection[str]) -> SpokenSentence:
+    """A user's statement with what its place in the talk tells; its worth is that of the kept."""
+    if statement.role != "user" or statement.worth <= WORTHLESS:
         return statement
     signals = statement.signals
     if confirms(statement) and len(WORD.findall(statement.original)) > _CONFIRMING_WORDS:
         signals |= {"solution"}
-        statement = replace(statement, signals=signals)
     if cues.is_lasting(statement.original) or statement.original in met:
         lasting: Signal = (
             "commitment" if cues.says("reminder", statement.original) else "preference"
         )
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
-        return replace(statement, signals=signals, worth=statement.worth + _LASTING)
-    if cues.is_health(statement.original) or is_standing_statement(statement.original):
-        return replace(statement, worth=statement.worth + _LASTING)
-    if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
-        about = _OF_NAMED * (statement.original.split(maxsplit=1)[0] in named)
-        return replace(statement, worth=statement.worth + _TO_AN_AGENT + about)
-    return statement
+    return replace(statement, signals=signals, worth=max(statement.worth, _OF_USERS))
 
 
 def _matters(text: str) -> bool:
@@ -370,15 +355,9 @@ def _is_stated(statement: SpokenSentence) -> bool:
         return False
     if statement.role == "agent":
         return _is_done(statement)
-    chats = "solution" not in signals and not has_number(statement.original)
-    return _matters(statement.original) or not (
-        cues.says("momentary", statement.original)
-        or cues.says("hearsay", statement.original)
-        or (chats and cues.says("chatter", statement.original))
-        or _is_mere_yes(statement)
-        or _is_mere_topic(statement)
-        or ("hedge" in signals and _kind(signals) not in {"decision", "preference", "correction"})
-    )
+    if cues.says("off_record", statement.original):
+        return False
+    return is_worth_keeping(statement.original, signals, answers=statement.answers)
 
 
 def _is_done(statement: SpokenSentence) -> bool:
@@ -390,19 +369,6 @@ def _is_done(statement: SpokenSentence) -> bool:
     return "solution" in statement.signals or (
         bool(statement.signals & _FROM_AGENTS) and cues.is_own_report(statement.original)
     )
-
-
-def _is_mere_yes(statement: SpokenSentence) -> bool:
-    answer = re.split(r"[?？]\s*", statement.original)[-1]
-    return statement.answers and cues.is_bare_answer(answer)
-
-
-def _is_mere_topic(statement: SpokenSentence) -> bool:
-    """Whether a few words only name what comes next: "ok, the under 13s"."""
-    original = statement.original
-    few = " " in original and len(WORD.findall(original)) <= _TOPIC_WORDS
-    tells = statement.answers or statement.signals or has_number(original)
-    return few and not (tells or cues.says("clause", original))
 
 
 def _is_mere_secret(statement: SpokenSentence) -> bool:

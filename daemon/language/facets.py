@@ -18,7 +18,8 @@ from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from ..memory.stemming import STOP_WORDS, word_terms
 from .normal_form import Statement, negations, read
-from .vocabulary import compiled, cue, each, not_topics, words
+from .openings import Finder
+from .vocabulary import compiled, cue, each, entries_of, not_topics, words
 
 # The tables by the sort of their words; later ones win.
 _SORTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -255,7 +256,7 @@ def _has_large_nouns(statement: Statement) -> bool:
 
 @lru_cache(1_024)
 def _tells_change(word: str) -> bool:
-    return any(cue(name).fullmatch(word) is not None for name in ("changes", "ended"))
+    return any(cue(name).pattern.fullmatch(word) is not None for name in ("changes", "ended"))
 
 
 @cache
@@ -277,7 +278,7 @@ _STATES: Final = {
     "smoking": ("without_smoking", "having_smoking"),
     "marriage": ("without_marriage", "having_marriage"),
 }
-# The cues of a change, the surest first.
+# The cues of a change.
 _OF_CHANGE: Final = ("changes", "ended", "turns")
 # Small words that never tell which attribute is meant.
 _EMPTY: Final = (
@@ -341,7 +342,7 @@ class Facets(SortedWords):
         if not self.tells("ended"):
             return []
         clauses = _CLAUSE.split(self.statement.text)
-        parts = (part for clause in clauses for part in cue("joins").split(clause))
+        parts = (part for clause in clauses for part in cue("joins").pattern.split(clause))
         return [stems for part in parts if (stems := self.content & _ended(part))]
 
     @property
@@ -381,12 +382,17 @@ def claims_of(text: str) -> tuple[str, ...]:
 def tells_change(text: str) -> bool:
     """Whether a text may tell that something is no longer as it was; cheaper than its facets."""
     folded = fold(text)
-    return any(_tells(name, folded) for name in _OF_CHANGE) and not _tells("adds", folded)
+    return _of_change().any_in(folded) and not _tells("adds", folded)
+
+
+@cache
+def _of_change() -> Finder:
+    return Finder(entry for name in _OF_CHANGE for entry in entries_of(name))
 
 
 @lru_cache(1_024)
 def _tells(name: str, folded: str) -> bool:
-    return cue(name).search(folded) is not None
+    return cue(name).any_in(folded)
 
 
 def _ended(clause: str) -> set[str]:
@@ -394,7 +400,7 @@ def _ended(clause: str) -> set[str]:
     if not _tells("ended", clause):
         return set()
     instead = compiled(r"(?:{instead_of}) (?:the )?(\w+)").search(clause)
-    rest = instead[1] if instead is not None else cue("ended").sub(" ", clause)
+    rest = instead[1] if instead is not None else cue("ended").pattern.sub(" ", clause)
     stems: set[str] = set()
     for word in rest.split():
         stems.update(word_terms(word.strip(".,;:!?'\"()")))

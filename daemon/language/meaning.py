@@ -73,15 +73,15 @@ def _roles_in(text: str) -> Iterator[tuple[str, str]]:
     nouns = meant if language_of(frozenset(index_words(text.lower()))) == "de" else {}
     for pattern, match in introduced:
         name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
-        if name in nouns or _is_word(name):
+        if name in nouns or is_word(name):
             continue
         for code in meant.get(fold(match["noun"]), ""):
             if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
                 yield code, name
 
 
-def _is_word(name: str) -> bool:
-    """Whether it is a word that may have a capital letter, but is no name."""
+def is_word(name: str) -> bool:
+    """Whether a folded name is a word that may have a capital letter, but is no name."""
     if len(name) < 2 or name in words("months") or name in words("days"):
         return True
     return any(name in grammar for grammar in grammar_by_language().values())
@@ -121,7 +121,7 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
 
 
 def _names_being(text: str) -> bool:
-    return bool(roles_in(text)) and single_stems().isdisjoint(content_terms(text))
+    return bool(roles_in(text.strip())) and single_stems().isdisjoint(content_terms(text))
 
 
 def _has_name(text: str) -> bool:

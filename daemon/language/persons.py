@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from ..memory.indexing import index_words
 from .cues import says
-from .names import people
+from .names import is_given_name, people
 from .thesaurus import language_of, thesaurus
 from .vocabulary import compiled, words
 
@@ -28,14 +28,18 @@ _ROLES: Final = frozenset({"boss", "landlord", "neighbor", "teacher", "doctor", 
 NAME: Final = r"[A-ZÀ-ÖØ-Þ](?:[\w-]|['’](?!s\b))*\w"
 _OWN: Final = re.compile(
     r"\b(?P<phrase>(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
-    rf"\s+(?:[a-zß-ÿ]+\s+)??(?P<noun>[^\W\d_][\w-]+))(?:,?\s+(?:(?:is|ist|es|est|heißt)\s+)?(?P<name>{NAME}))?"
+    rf"\s+(?:[a-zß-ÿ]+\s+)??(?P<noun>[^\W\d_][\w-]+))"
+    rf"(?:,?\s+(?:(?:is|ist|es|est|heißt)\s+)?(?P<name>(?!(?:Mrs?|Ms|Dr|Frau|Herr)\b){NAME}))?"
 )
 _KIN: Final = r"\b(?<![\w'’-] )(?i:{kin_names})\b|(?<=[,;] )(?i:{kin_names})\b"
 _TITLED: Final = re.compile(
     r"\b(?P<title>Mrs|Ms|Mr|Frau|Herr|Señora|Señor|Madame|Monsieur|Dr|Prof|Father|Pater|Sister)\.?\s+"
     rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{NAME})"
 )
-_ANIMAL: Final = re.compile(r"\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b")
+# "With the cat" tells of somebody else.
+_ANIMAL: Final = re.compile(
+    r"(?<!\bwith )(?<!\bmit )\b(?:[Tt]he|[Dd]er|[Dd]ie|[Dd]en|[Ee]l|[Ll][ea]) (?P<noun>\w{3,})\b"
+)
 # "The electrician, Goran, says", "einer der Zwillinge, Mats, hat".
 _APPOSED: Final = re.compile(
     r"\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) (?:[\w'-]+ )?[\w'-]+, "
@@ -62,6 +66,11 @@ _WITHIN: Final = re.compile(
 # "On the 4th of July, Deer Lake, ten to midnight".
 _IS_PLACE: Final = re.compile(r",(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ]")
 
+# Before the name of a place, if nobody is called so: "from Corner Brook", "4th of July, Deer Lake".
+_AT_PLACE: Final = re.compile(
+    r"\b(?:at|near|from|to|off|aus|bei|\d\S* (?:of )?[a-zà-ÿ]{3,9},) \Z", re.IGNORECASE
+)
+
 
 @cache
 def _no_people() -> frozenset[str]:
@@ -78,7 +87,11 @@ def persons_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
     for name in people(text):
         # "ANA" is an airline, and "in Santiago" is a place.
         at = text.find(name)
-        if not name.isupper() and not text[:at].endswith((" in ", " nach ")):
+        known = is_given_name(name.partition(" ")[0])
+        is_place = text[:at].endswith((" in ", " nach ")) or (
+            not known and _AT_PLACE.search(text[:at]) is not None
+        )
+        if not name.isupper() and not is_place:
             people_at.setdefault(at, (name, _sex_of_role(name) if language == "de" else ""))
     if weak and not people_at and language == "en":
         for match in _WITHIN.finditer(text):

@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from ..memory.similarity import fold
 from .corrections import has_number
 from .cues import Signal, is_bare_answer, names_told, says, worth
+from .keeping import is_passing
 from .persons import NAME, Sex, concepts_of, persons_in, sex_of
 from .statements import SpokenSentence, confirms, continued
 from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 
 # Below the worth of anything that is kept.
-_WORTHLESS: Final = -9.0
+WORTHLESS: Final = -9.0
 # Statements after which a thing is no longer what "it" means.
 _REMEMBERED: Final = 4
 _LONGEST_PHRASE: Final = 4
@@ -135,7 +136,7 @@ def with_referents(
         is_answer = asks or sentence.answers
         own = sentence.role == "user" and not sentence.answers
         patterns = _OBJECTS if own else _OBJECTS[:2] if is_answer else ()
-        patterns = () if says("momentary", sentence.original) else patterns
+        patterns = () if own and is_passing(sentence.original) else patterns
         talk.read(sentence.original, answer, patterns, who=who)
     return resolved
 
@@ -149,7 +150,7 @@ def _continues(before: SpokenSentence, sentence: SpokenSentence) -> bool:
         return False
     if before.signals & _NO_STATEMENT or sentence.signals & _NO_STATEMENT or confirms(sentence):
         return False
-    if says("momentary", before.original) or says("momentary", sentence.original):
+    if is_passing(before.original) or is_passing(sentence.original):
         return False
     if not sentence.original.startswith(sentence.text):
         return False
@@ -196,7 +197,7 @@ def _grammar() -> frozenset[str]:
 def _named_alone(text: str) -> str:
     """What a text without a verb names: "The botafumeiro, the big censer"; else ""."""
     match = _ALONE.match(text)
-    if match is None or cue("is_or_has").search(fold(text)):
+    if match is None or cue("is_or_has").any_in(fold(text)):
         return ""
     bare = _bare(match["phrase"])
     return "" if not _grammar().isdisjoint(fold(bare).split()) else bare
@@ -220,6 +221,8 @@ class _Talk:
         # Who was named in this turn, and how often everybody was meant.
         self._new: set[str] = set()
         self._times: Counter[str] = Counter()
+        # The turn in which each was last meant.
+        self._meant: dict[str, int] = {}
 
     def begin(self, place: int) -> None:
         """Note that what follows is of the turn with this index."""
@@ -244,6 +247,7 @@ class _Talk:
         # The first of the last sentence comes first.
         self._new.update(named)
         self._times.update(named.keys())
+        self._meant.update(dict.fromkeys(named, self._place))
         self._people = named | {
             name: sex for name, sex in self._people.items() if name not in named
         }
@@ -290,11 +294,12 @@ class _Talk:
             is_name = thing.isalpha() and thing[0].isupper() and not any(concepts_of(thing))
             name = self._who(kind) or (thing if is_name else "")
             self._times[name] += 1
+            self._meant[name] = self._place
             if name in self._people:
                 self._people[name] = "he" if kind == "he" else "she"
         # "She underlined it twice" is about two things that it does not name.
         if not name or (kind in {"he", "she"} and not singular and _is_of_nothing(text)):
-            return replace(sentence, worth=_WORTHLESS)
+            return replace(sentence, worth=WORTHLESS)
         # "They moved it": of these two, "it" is what it is about.
         named = _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
         other = _BESIDE.search(named.text, match.end())
@@ -320,12 +325,21 @@ class _Talk:
         return sentence
 
     def _who(self, kind: str) -> str:
-        """Who was named last in this turn; of those before, whom the talk is most about."""
+        """Who was named last in this turn, else whom the talk is most about; "" if not clear."""
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
-        new = next((name for name in fits if name in self._new), "")
+        if new := next((name for name in fits if name in self._new), ""):
+            return new
+        # A person whose sex is known, before those of whom it is not.
+        sure = [name for name in fits if self._people[name] == kind]
         # The first of equals is the last named.
-        known = max(fits, key=self._times.__getitem__, default="")
-        return new or known or next(iter(self._weak), "")
+        first, *others = sorted(sure or fits, key=self._rank, reverse=True) or [""]
+        # Of two that were meant equally often, and last in one turn, either may be.
+        if any(self._rank(name) == self._rank(first) for name in others):
+            return ""
+        return first or next(iter(self._weak), "")
+
+    def _rank(self, name: str) -> tuple[int, int]:
+        return self._times[name], self._meant.get(name, 0)
 
     def _later_person(self, text: str) -> re.Match[str] | None:
         """A pronoun within a sentence that names nobody: "On Mondays she swims"."""
@@ -367,9 +381,9 @@ def _kind(match: re.Match[str]) -> str:
     # "It took ages", "that meeting"
     if folded == "it" and (after in words("about_nothing") or _CLEFT.match(match.string)):
         return ""
-    if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").fullmatch(after):
+    if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").pattern.fullmatch(after):
         return ""
-    kind = next(name for name in ("he", "she", "it", "they") if cue(name).fullmatch(folded))
+    kind = next(name for name in ("he", "she", "it", "they") if cue(name).pattern.fullmatch(folded))
     return "" if before and kind in {"it", "they"} else kind
 
 

@@ -61,7 +61,7 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     terms = sorted(content_terms(text).values(), key=lambda term: term not in single)[:_MOST_TERMS]
     folded = text.lower()
     for name, table in _OF_OTHER_WORDS.items():
-        if cue(name).search(folded):
+        if cue(name).any_in(folded):
             terms += sorted(words(table))
     terms += [word for word in folded.split() if word in words("measures")]
     return terms, True
@@ -119,7 +119,7 @@ def _in_other_words(older: str, newer: str) -> bool:
     """Whether a text may replace others without a word of its own, such as "vegetarian"."""
     spoken, folded = older.lower(), newer.lower()
     return any(
-        any(word in spoken for word in words(table)) and cue(name).search(folded) is not None
+        any(word in spoken for word in words(table)) and cue(name).any_in(folded)
         for name, table in _OF_OTHER_WORDS.items()
     )
 

@@ -228,8 +228,6 @@ _CODE_NAME: Final = (
     r"|\w+'s|the) pin\b"
     r"|\b(?!pin\b(?! (?:code|number)))(?:{secret_code})\b|(?:{~secret_code})))"
 )
-# What each match of the next has.
-SAME_AS: Final = r"\b(?i:{same_as})\b"
 # "The PIN of the card is the same as the garage code": the code before it is a secret.
 SAME_CODE: Final = (
     rf"(?:{_CODE_NAME}|\b(?i:{{secret_name}}|{{secret_holder}})\b)[^\n]{{0,60}}\b(?i:{{same_as}})\b"
@@ -238,7 +236,6 @@ SAME_CODE: Final = (
 )
 NAMED_CODE: Final = r"(?i)\b(?:{has_code})\b"
 ANY_CODE_NAME: Final = r"\b(?:(?i:{secret_code})|PUK|TAN)|(?i:{~secret_code})"
-ANY_CODE: Final = rf"{ANY_CODE_NAME}|(?i:{{card_back}}|\b(?:{{secret_box}})\b)"
 # What is locked, and that it opens so, near a code on either side: "the safe has 4711 as its code".
 BOX: Final = r"(?i)\b(?:{secret_box})\b"
 OPENS: Final = r"(?i)\b(?:{secret_opens})\b"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..memory.records import Json, Memory, Metadata
 from . import secret_patterns as forms
+from .openings import Finder
 from .vocabulary import compiled, each, not_topics
 
 _KINDS: Final = {
@@ -33,6 +34,8 @@ _LEAST_WORD: Final = 10
 # Candidates of these have a digit, which most texts have not.
 _WITH_DIGITS: Final = frozenset({forms.CARD, forms.CODE, forms.IBAN, forms.NUMBER, forms.RESCUE})
 _DIGIT: Final = re.compile("[0-9]")
+# Every secret that its shape tells is at least so long.
+_LONG: Final = re.compile(r"\S{15}")
 # What took the place of a secret names no other.
 _MARK: Final = re.compile(r"\[\w+ removed\]")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
@@ -68,6 +71,12 @@ def clear(text: str) -> Cleared:
     return Cleared(_without(secrets, text), dict(counts))
 
 
+@lru_cache(2_048)
+def holds_secret(text: str) -> bool:
+    """Whether a text holds a secret; cached, since each context block asks it of the same texts."""
+    return bool(clear(text).counts)
+
+
 def clear_turns(texts: Iterable[str]) -> list[str]:
     """`clear` of the turns of one conversation.
 
@@ -91,17 +100,36 @@ def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
     for pattern, judge, cues in _rules():
         if pattern in _WITH_DIGITS and not has_digit:
             continue
-        if pattern is forms.CODE and not compiled(forms.ANY_CODE).search(text):
+        if pattern is forms.SHAPES and not _LONG.search(text):
+            continue
+        # Looking for what names a code takes longer than looking for one.
+        if pattern is forms.CODE and not (
+            pattern.search(text) and _naming_codes().any_in(text.casefold())
+        ):
             continue
         if not cues or (has_cue and any(cue in folded for cue in cues)):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
     return text
 
 
+@cache
+def _naming_codes() -> Finder:
+    """Finds in folded text what a code of digits is told by: every code has one near it."""
+    names = (*each("secret_code"), *each("secret_box"), "puk|tan")
+    parts = (*each("secret_code", spaced=False), *each("card_back"))
+    expressions = (*(rf"\b(?:{name})" for name in names), *parts)
+    return Finder(("", expression, None) for expression in expressions)
+
+
+@cache
+def _same_as() -> Finder:
+    return Finder(("", rf"\b(?:{item})\b", None) for item in each("same_as"))
+
+
 def _note_same_codes(text: str, secrets: dict[str, str]) -> None:
     """Add codes that are said to be a secret's: in the same sentence, or named before it."""
     # Looking for what is said takes longer than all the rest.
-    if not (_DIGIT.search(text) and compiled(forms.SAME_AS).search(text)):
+    if not (_DIGIT.search(text) and _same_as().any_in(text.casefold())):
         return
     for match in compiled(forms.SAME_CODE).finditer(text):
         other = match["other"] or ""
@@ -361,7 +389,8 @@ def _seed(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
     before = _MARK.sub("", before)
     if len(_WORD.findall(match.group())) < forms.SEED_WORDS:
-        if not any(name in before.casefold() for name in _names()):
+        folded = before.casefold()
+        if not any(name in folded for name in _names()):
             return ""
         return "password" * (compiled(forms.BEFORE_SEED).search(before) is not None)
     around = before + match.string[match.start() : match.end() + forms.BEFORE]

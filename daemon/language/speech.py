@@ -147,7 +147,7 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
     end = text.find("\n", label.end)
     content = text[label.end : end if end >= 0 else len(text)]
     content = content[:300].lower()
-    spoken = cue("spoken").search(content) or "?" in content or "？" in content
+    spoken = cue("spoken").any_in(content) or "?" in content or "？" in content
     return is_given_name(words[0]) or times > 1 or bool(spoken)
 
 

@@ -18,13 +18,18 @@ from typing import Final
 from ..memory.records import is_outside
 from ..memory.similarity import fold
 from .cues import is_injected, names_told, signals_of
+from .openings import Entry, Finder
 from .sentences import sentences
-from .vocabulary import cue, languages, whole_expression
+from .vocabulary import cue, entries_of, languages, whole_expression
 
 # A longer text is a document and not a statement: it would fill the context block by itself.
 _LONGEST: Final = 400
 _WORD: Final = re.compile(r"[\w']+")
 _THRESHOLD: Final = 2.4
+# What else speaks against a sentence, and for it: cues, and the signals that they are.
+_CUES: Final = ({"bygone": "bygone"}, {"rule": "rule", "vital": "vital", "identity": "vital"})
+_BEFORE: Final = r"(?:(?<!\w)|(?=[,;:.=-]))"
+_BEGIN, _END = r"(?<![\w'])", r"(?![\w'])"
 WEIGHTS: Final[Mapping[str, float]] = {
     "vital": 6.0, "rule": 5.6, "answers": 2.1, "does_not": 2.0, "forbidden": 1.8, "health": 1.8,
     "whatever": 1.8, "reacts": 1.7, "nobody_does": 1.5, "no_such": 1.4, "rules": 1.4,
@@ -41,14 +46,15 @@ def is_standing_statement(text: str, source: str = "") -> bool:
     Questions, suppositions, reports of the past, attempts to instruct a model and what came from
     an outside source are not standing.
     """
-    if is_outside(source) or len(text) > _LONGEST or is_injected(text):
+    if is_outside(source) or len(text) > _LONGEST:
         return False
-    return any(
+    is_standing = any(
         # Exact in any order: those of a set differ between processes.
         math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence, _THRESHOLD)) > _THRESHOLD
         and "question" not in signals_of(sentence)
         for sentence in sentences(text)
     )
+    return is_standing and not is_injected(text)
 
 
 def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
@@ -57,71 +63,53 @@ def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
     Most sentences end there, and every store waits for it.
     """
     folded = fold(sentence)
-    tokens = frozenset(_WORD.findall(folded))
-    # Whether words are parted by blanks, as in all scripts but some beyond ASCII.
-    scripts = (True,) if folded.isascii() else (True, False)
-    names = {name for token in tokens & _words().keys() for name in _words()[token]}
-    names |= {name for name, part in _affixes().items() if any(map(part.match, tokens))}
-    for spaced in scripts:
-        if _any_favourable(spaced).search(folded):
-            favourable = _phrases(spaced, favourable=True).items()
-            names |= {name for name, known in favourable if known.search(folded)}
-    if cue("rule").search(folded) and not cue("one_off").search(folded):
-        names.add("rule")
-    if cue("vital").search(folded) or cue("identity").search(folded) or names_told(sentence):
+    tokens = _WORD.findall(folded)
+    names = {name for token in tokens for name in _words().get(token, ())}
+    names.update(_phrases(favourable=True).names_in(folded))
+    if "rule" in names and cue("one_off").any_in(folded):
+        names.remove("rule")
+    if "vital" not in names and names_told(sentence):
         names.add("vital")
     if math.fsum(max(0.0, WEIGHTS.get(name, 0.0)) for name in names) <= least:
         return frozenset()
-    for spaced in scripts:
-        contrary = _phrases(spaced, favourable=False).items()
-        names |= {name for name, known in contrary if known.search(folded)}
-    if cue("bygone").search(folded):
-        names.add("bygone")
+    names.update(_phrases(favourable=False).names_in(folded))
     return frozenset(names - {"vital"} if "doubted" in names else names)
 
 
-def _listed(*, spaced: bool) -> Iterator[tuple[str, str, str]]:
-    """Each signal with each of its items, as written and as an expression."""
+def _listed() -> Iterator[tuple[str, str, str, bool]]:
+    """Each signal with its items: as written, as an expression, and whether of whole words."""
     for language in languages():
         for name, items in language.standing.items():
-            for item in items if language.spaced == spaced else ():
-                yield name, item, whole_expression(language, item)
+            for item in items:
+                yield name, item, whole_expression(language, item), language.spaced
 
 
 @cache
 def _words() -> Mapping[str, frozenset[str]]:
     """The signals of each word that tells one by itself."""
     known: dict[str, frozenset[str]] = {}
-    for name, item, _ in _listed(spaced=True):
-        if item.isalnum():
+    for name, item, _, spaced in _listed():
+        if spaced and item.isalnum():
             known[item] = known.get(item, frozenset()) | {name}
     return known
 
 
 @cache
-def _affixes() -> Mapping[str, re.Pattern[str]]:
-    """The beginnings and ends of words by which a signal is told."""
-    parts: dict[str, list[str]] = {}
-    for name, item, _ in _listed(spaced=True):
-        if item.strip("*").isalnum() and not item.isalnum():
-            parts.setdefault(name, []).append(item.replace("*", ".*"))
-    return {name: re.compile(rf"(?:{'|'.join(items)})\Z") for name, items in parts.items()}
+def _phrases(*, favourable: bool) -> Finder:
+    """Finds what speaks for a sentence, or against it, but for single words.
 
-
-@cache
-def _phrases(spaced: bool, *, favourable: bool) -> Mapping[str, re.Pattern[str]]:
-    """An expression for each signal that phrases tell; a phrase may begin with a mark."""
-    parts: dict[str, list[str]] = {}
-    for name, item, expression in _listed(spaced=spaced):
-        is_phrase = not (spaced and item.strip("*").isalnum())
-        if is_phrase and (WEIGHTS.get(name, 0.0) > 0) == favourable:
-            parts.setdefault(name, []).append(expression)
-    around = (r"(?:(?<!\w)|(?=[,;:.=-]))(?:", r")(?!\w)") if spaced else ("", "")
-    return {name: re.compile("|".join(items).join(around)) for name, items in parts.items()}
-
-
-@cache
-def _any_favourable(spaced: bool) -> re.Pattern[str]:
-    """An expression for all of those together that speak for a sentence."""
-    favourable = _phrases(spaced, favourable=True).values()
-    return re.compile("|".join(known.pattern for known in favourable))
+    A phrase may begin with a mark; `allerg*` is the beginning of a word, `*angst` the end of one.
+    """
+    entries: list[Entry] = []
+    for name, item, expression, spaced in _listed():
+        part = item.strip("*")
+        if (WEIGHTS.get(name, 0.0) > 0) != favourable or (spaced and item.isalnum()):
+            continue
+        if spaced and part.isalnum():
+            begin, end = ("" if item[at] == "*" else edge for at, edge in ((0, _BEGIN), (-1, _END)))
+            entries.append((name, begin + part + end, None))
+        else:
+            entries.append((name, expression, _BEFORE if spaced else None))
+    for name, signal in _CUES[favourable].items():
+        entries += entries_of(name, signal)
+    return Finder(entries)

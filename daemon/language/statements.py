@@ -24,6 +24,7 @@ from .cues import (
     signals_of,
     worth,
 )
+from .keeping import VALUE, is_passing
 from .names import people
 from .normal_form import negations
 from .sentences import UNALTERED, plain, printable, sentences
@@ -47,8 +48,6 @@ _REST_WORDS: Final = 5
 _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
-# A name or a number within a sentence.
-VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
@@ -166,14 +165,14 @@ class _Talk:
     def _reply(self, question: SpokenSentence, statement: SpokenSentence) -> SpokenSentence:
         """The first sentence after another speaker's question."""
         # The "no" of an answer corrects nothing.
-        no = cue("denies").match(fold(statement.original))
+        no = cue("denies").pattern.match(fold(statement.original))
         rest = signals_of(statement.original[no.end() :].lstrip(" ,.!")) if no else {"correction"}
         signals = statement.signals - {"correction"} | statement.signals & rest
         statement = replace(statement, signals=signals)
         if says("offers", question.original) and is_taken_up(statement.original):
             # How something shall be done this once: "Yes please, but one page only".
             return replace(statement, signals=statement.signals | {"request"})
-        if cue("agenda").search(fold(question.original)):
+        if cue("agenda").any_in(fold(question.original)):
             # "What is still open? The flowers."
             self._topic = statement.text if _is_short(statement, _TOPIC_WORDS) else ""
             return statement
@@ -204,9 +203,9 @@ def _goes_on(last: SpokenSentence, statement: SpokenSentence) -> bool:
     """Whether a statement is about what the one before it told, as "Starts 1 June" is."""
     if last.place != statement.place:
         return False
-    if last.answers and cue("continues").match(fold(statement.original)):
+    if last.answers and cue("continues").pattern.match(fold(statement.original)):
         return True
-    aside = (last.signals | statement.signals) & _ASIDE or says("momentary", last.original)
+    aside = (last.signals | statement.signals) & _ASIDE or is_passing(last.original)
     if aside or not (
         last.original.startswith(last.text) and statement.original.startswith(statement.text)
     ):
@@ -220,12 +219,12 @@ def is_taken_up(sentence: str) -> bool:
         return False
     if len(WORD.findall(sentence)) > _ACCEPTING_WORDS:
         return False
-    return cue("accepts").match(fold(sentence)) is not None and not DATE.search(sentence)
+    return cue("accepts").pattern.match(fold(sentence)) is not None and not DATE.search(sentence)
 
 
 def _takes_back(sentence: str) -> bool:
     """Whether a sentence gives another value for the one just given: "hm no, 32"."""
-    no = cue("denies").match(fold(sentence))
+    no = cue("denies").pattern.match(fold(sentence))
     denied = no is not None and fold(sentence)[no.end() :].startswith((",", ".", "!", ":"))
     return retracts(sentence) or (denied and (has_number(sentence) or says("rather", sentence)))
 
@@ -280,7 +279,7 @@ def worth_keeping(
 
 def confirms(statement: SpokenSentence) -> bool:
     """Whether it says that the suggestion before it works."""
-    if cue("confirms").match(fold(statement.original)):
+    if cue("confirms").pattern.match(fold(statement.original)):
         return True
     # An agent's praise confirms nothing.
     if statement.role == "agent" or statement.signals & {"question", "request"}:
@@ -301,14 +300,10 @@ def _without_aside(sentence: str) -> str:
         joins = end.re is _AND
         jokes = says("joking", clause) and not joins
         rest = sentence[: end.start()]
-        if not jokes and (not _is_momentary(clause) or says("vague", rest) or not has_value(rest)):
+        if not jokes and (not is_passing(clause) or says("vague", rest) or not has_value(rest)):
             break
         sentence = sentence[: end.start()]
     return sentence
-
-
-def _is_momentary(clause: str) -> bool:
-    return says("momentary", clause) and not has_number(clause)
 
 
 def _statement(
@@ -355,10 +350,10 @@ def _answers(  # noqa: PLR0911 - one kind of answer after the other
     """Whether a statement means little without the question right before it."""
     if "question" not in question.signals or answer.signals & {"question", "solution"}:
         return False
-    is_value = cue("which").match(fold(question.original)) is not None
+    is_value = cue("which").pattern.match(fold(question.original)) is not None
     if question.signals & {"request", "offer"} and not is_value:
         return False
-    if cue("agenda").search(fold(question.original)):
+    if cue("agenda").any_in(fold(question.original)):
         return False
     same = _same_speaker(question, answer)
     if not same and says("echoes", answer.original) and not is_bare_answer(answer.original):
@@ -370,7 +365,7 @@ def _answers(  # noqa: PLR0911 - one kind of answer after the other
         # "Which database? We took Turso."
         return short and not is_bare_answer(answer.original) and bool(VALUE.search(answer.original))
     if "greeting" in answer.signals:
-        return short and cue("short_answer").match(fold(answer.text)) is not None
+        return short and cue("short_answer").pattern.match(fold(answer.text)) is not None
     return short and (is_value or not answer.signals & {"decision", "report", "preference"})
 
 

@@ -186,7 +186,9 @@ class Thesaurus:
 
         The language of the text decides between the meanings of a word that exists in several.
         """
-        words = [fold(word) for word in index_words(_HAN.sub(" ", text))]
+        is_plain = text.isascii()
+        words = index_words(text if is_plain else _HAN.sub(" ", text))
+        words = words if is_plain else [*map(fold, words)]
         language = language_of(frozenset(words))
         for at, word in enumerate(words):
             if codes := self._codes(word, language):
@@ -195,7 +197,7 @@ class Thesaurus:
                 for form in _forms(words[at + 1]):
                     for opening in seconds.get(form, ()):
                         yield from self._phrases_from(opening, words[at : at + _LONGEST_PHRASE])
-        for run in () if text.isascii() else _HAN.findall(text):
+        for run in () if is_plain else _HAN.findall(text):
             yield from self._meanings_of_run(run)
 
     def _meanings_of_run(self, run: str) -> Iterator[Meaning]:

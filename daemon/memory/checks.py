@@ -110,15 +110,17 @@ def check_given_importance(
 
     An integer 1 is the minimum of that scale if `content` is given, else the maximum of the other.
     """
-    if type(value) is not int or not (beside_content or value > 1):
-        return check_importance(value, field=field)
-    if not 1 <= value <= 10:
-        raise InvalidInput(
-            f"give '{field}' an integer from 1 to 10, or a fraction from 0 to 1"
-            f" (got {shown(value)})",
-            field=field,
-        )
-    return value / 10
+    if type(value) is int and (beside_content or value > 1):
+        if 1 <= value <= 10:
+            return value / 10
+    elif not isinstance(value, bool) and 0.0 <= value <= 1.0:
+        return float(value)
+    least = 1 if beside_content else 2
+    raise InvalidInput(
+        f"give '{field}' a number from 0 to 1, or an integer from {least} to 10 for tenths"
+        f" (got {shown(value)})",
+        field=field,
+    )
 
 
 def check_tags(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def index_text(text: str) -> str:
     A run of one character is unchanged. Queries are cut by the same function, so that any part
     of a run of two or more characters is found.
     """
-    return _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
+    return text if text.isascii() else _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
 
 
 def index_words(text: str) -> list[str]:
@@ -40,7 +40,7 @@ def index_words(text: str) -> list[str]:
     cut = index_text(text)
     ascii_only = cut.isascii()
     words = _ASCII_WORD.findall(cut.lower()) if ascii_only else cut.translate(_LETTERS).split()
-    return [word for word in words if word.strip("_")]
+    return [word for word in words if word.strip("_")] if "_" in cut else words
 
 
 def _lower(char: str) -> str:

@@ -15,7 +15,7 @@ from .records import Json
 _TITLE: Final = "# MEMORY.md - Long-Term Context"
 _NOTE: Final = (
     "*Written by Thermocline from the hot state: change that with `thermocline hot --update`;"
-    " of an edit here only a copy is kept, so write outside of these two marks.*"
+    " of an edit here only a copy is kept. In MEMORY.md, write above or below this section.*"
 )
 _MONTHS: Final = (
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

@@ -82,7 +82,7 @@ async def skills(scope: Scope, query: schemas.SkillQuery) -> schemas.SkillPage:
 
 
 @Operation("GET", "/api/skills/{id}")
-async def skill(scope: Scope, id: schemas.SkillId) -> schemas.SkillView:  # noqa: A002 - the part of the path
+async def skill(scope: Scope, id: schemas.SkillId) -> schemas.SkillView:
     """Read a skill with its text."""
     async with scope.store() as store:
         entry = await scope.daemon.agent_files.read(store, lambda db: agent_entries.skill(db, id))

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from ..config.settings import STATIC
-from ..errors import ModelUnavailable
+from ..errors import Conflict
 from ..llm.encoder import Encoder
 from ..memory.records import Memory
 from ..memory.vectors import cosine
@@ -37,7 +37,7 @@ async def try_encoder(scope: Scope) -> EncoderTrial:
     encoder = scope.daemon.encoder
     model = encoder.model
     if model is None:
-        raise ModelUnavailable("no encoder is configured", hint="name a model in llm.models.embed")
+        raise Conflict("no encoder is configured", hint="name a model in llm.models.embed")
 
     def read(db: sqlite3.Connection) -> tuple[int, list[Memory]]:
         return sum(totals(db)), newest(db, Filters(), limit=_TRIED, now=scope.now)

@@ -52,7 +52,7 @@ async def index(scope: Scope, query: schemas.ExperienceQuery) -> schemas.Experie
 
 
 @Operation("GET", "/api/experiences/{id}")
-async def get(scope: Scope, id: str) -> schemas.ExperienceView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: str) -> schemas.ExperienceView:
     """Read an experience, pruned or not."""
     return experience_view(await scope.read(lambda db: experiences.EXPERIENCES.get(db, id)), scope)
 
@@ -73,7 +73,7 @@ async def add(scope: Scope, body: schemas.ExperienceBody) -> schemas.ExperienceV
         last_used_at=scope.now,
         weight=body.weight,
     )
-    await scope.write(lambda tx: experiences.put(tx, experience), create=True)
+    await scope.write(lambda tx: experiences.EXPERIENCES.put(tx, experience, new=True), create=True)
     warning = secret_warning(
         secrets_in({"intent": experience.intent, "solution": experience.solution})
     )
@@ -117,15 +117,15 @@ async def search(scope: Scope, query: schemas.ExperienceSearch) -> schemas.Simil
 
 
 @Operation("POST", "/api/experiences/{id}/use", role="write")
-async def use(scope: Scope, id: str) -> schemas.ExperienceView:  # noqa: A002 - the part of the path
+async def use(scope: Scope, id: str) -> schemas.ExperienceView:
     """Count a use of an experience: from now on it has its full weight again."""
     return experience_view(await scope.write(lambda tx: experiences.use(tx, id)), scope)
 
 
 @Operation("DELETE", "/api/experiences/{id}", role="write")
-async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:  # noqa: A002 - the part of the path
+async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:
     """Delete an experience for good."""
-    await scope.write(lambda tx: experiences.delete(tx, id))
+    await scope.write(lambda tx: experiences.EXPERIENCES.delete(tx, id))
     return schemas.ExperienceDeleted(id)
 
 

@@ -64,7 +64,7 @@ async def tidy_up(scope: Scope, body: DryRun | None = None) -> schemas.Tidied:
 
 
 @Operation("POST", "/api/memory/{id}/merge", role="write")
-async def merge(scope: Scope, id: MemoryId, body: schemas.MergeBody) -> schemas.Merged:  # noqa: A002
+async def merge(scope: Scope, id: MemoryId, body: schemas.MergeBody) -> schemas.Merged:
     """Merge a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory]:
@@ -76,7 +76,7 @@ async def merge(scope: Scope, id: MemoryId, body: schemas.MergeBody) -> schemas.
 
 
 @Operation("POST", "/api/memory/{id}/unmerge", role="write")
-async def unmerge(scope: Scope, id: MemoryId) -> schemas.Unmerged:  # noqa: A002
+async def unmerge(scope: Scope, id: MemoryId) -> schemas.Unmerged:
     """Undo the merge of a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory | None]:

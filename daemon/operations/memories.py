@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 
 from ..errors import InvalidInput
 from ..language.distilling import without
@@ -21,7 +22,6 @@ from ..memory.records import Memory
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
 from ..schemas.common import MemoryId, Order, Paged
-from ..schemas.recall import RecallQuery
 from ..store import memories, similar, uses
 from ..store.conversations import PATH
 from ..store.memory_rows import index_new
@@ -34,27 +34,14 @@ from .views import memory_as, memory_view, secret_warning, superseded_ids
 
 # The characters in which secrets are searched without a thread.
 _SEARCHED_AT_ONCE: Final = 4_000
-_SAME: Final = tuple(
-    field.name
-    for field in msgspec.structs.fields(schemas.FilterFields)
-    if field.name not in {"category", "since", "until", "include", "min_importance", "group"}
-)
+# The filters whose field in a listing has another name.
+_PLURAL: Final = {"type": "types", "event": "events", "tag": "tags"}
 
 
 @Operation("GET", "/api/memory")
 async def index(scope: Scope, query: schemas.ListQuery) -> schemas.MemoryPage:
     """List memories."""
-    filters = filters_of(
-        scope,
-        query,
-        types=query.type,
-        events=query.event,
-        tags=query.tag,
-        url=query.url,
-        archived=query.archived,
-        outside=query.outside,
-        merged_into=query.merged_into,
-    )
+    filters = filters_of(scope, query)
     return await listed(
         scope, filters, query.limit, query.offset, order=query.order, reverse=query.reverse
     )
@@ -177,14 +164,14 @@ async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:
 
 
 @Operation("GET", "/api/memory/{id}")
-async def get(scope: Scope, id: MemoryId) -> schemas.MemoryView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: MemoryId) -> schemas.MemoryView:
     """Read a memory."""
     memory = await scope.read(lambda db: memories.find_living(db, id, scope.now))
     return memory_view(scope, memory)
 
 
 @Operation("PUT", "/api/memory/{id}", role="write")
-async def update(scope: Scope, id: MemoryId, body: schemas.MemoryChanges) -> schemas.Updated:  # noqa: A002
+async def update(scope: Scope, id: MemoryId, body: schemas.MemoryChanges) -> schemas.Updated:
     """Change fields of a memory."""
 
     def apply(tx: Transaction) -> Memory:
@@ -203,7 +190,7 @@ async def update(scope: Scope, id: MemoryId, body: schemas.MemoryChanges) -> sch
 
 
 @Operation("DELETE", "/api/memory/{id}", role="write", tool="forget")
-async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:  # noqa: A002
+async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
     """Forget a memory for good."""
     async with scope.store() as store:
         key, back = await store.write(lambda tx: memories.forget(tx, id))
@@ -212,13 +199,13 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:  # noqa: A002
 
 
 @Operation("POST", "/api/memory/{id}/reinforce", role="write")
-async def reinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:  # noqa: A002
+async def reinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
     """Count one use of a memory."""
     return await _used(scope, id, uses.reinforce)
 
 
 @Operation("DELETE", "/api/memory/{id}/reinforce", role="write")
-async def unreinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:  # noqa: A002
+async def unreinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
     """Take back one use that this device has counted."""
     return await _used(scope, id, uses.unreinforce)
 
@@ -259,26 +246,29 @@ async def list_urls(scope: Scope, query: Paged) -> schemas.UrlPage:
     return schemas.UrlPage(views, total)
 
 
-def filters_of(scope: Scope, query: schemas.ListQuery | RecallQuery, **more: Any) -> Filters:
-    """The store's filters for a listing or a question, with `more` that only one of them has.
+def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:
+    """The store's filters for a listing or a question.
 
     Raises:
         InvalidInput: a category, a time or an importance is invalid.
     """
     least = query.min_importance
-    return Filters(
-        **{name: getattr(query, name) for name in _SAME},
-        category=scope.category(query.category),
-        group=query.group and query.group.removeprefix(PATH),
-        since=_time(query.since, "since"),
-        until=_time(query.until, "until"),
-        min_importance=None
+    fields = {_PLURAL.get(name, name): value for name, value in asdict(query).items()}
+    filters: dict[str, Any] = {
+        name: fields[name] for name in fields.keys() & Filters.__struct_fields__
+    }
+    filters |= {
+        "category": scope.category(query.category),
+        "group": query.group and query.group.removeprefix(PATH),
+        "since": _time(query.since, "since"),
+        "until": _time(query.until, "until"),
+        "min_importance": None
         if least is None
         else checks.check_importance(least, field="min_importance"),
-        merged="merged" in query.include,
-        expired="expired" in query.include,
-        **more,
-    )
+        "merged": "merged" in query.include,
+        "expired": "expired" in query.include,
+    }
+    return Filters(**filters)
 
 
 def _time(value: str | float | None, field: str) -> float | None:

@@ -175,16 +175,14 @@ def _result(
         match hit.item:
             case Memory() as memory:
                 result.memory = memory_view(scope, memory, now=recalled.now)
-            case Pair() as pair:
-                result.pair = pair
             case IndexedChunk():
                 result.file = found_chunk(hit)
             case OwnEntry(item=entry):
                 result.entry = msgspec.to_builtins(entry)
             case Experience() as experience:
                 result.experience = experience_view(experience, scope)
-            case Entity() as entity:
-                result.entity = entity
+            case record:
+                setattr(result, hit.source, record)
     if body.explain:
         result.parts = explanation(hit)
     return result
@@ -198,9 +196,6 @@ def _add_fields(result: schemas.RecallResult, item: Any) -> None:
             result.quoted_from = item.source if is_outside(item.source) else ""
             result.expires_at = UNSET if item.expires_at is None else item.expires_at
             result.created_at, updated_at = item.created_at, item.updated_at
-        case Pair():
-            result.key = item.key
-            result.created_at, updated_at = item.created_at, item.updated_at
         case IndexedChunk():
             result.path, result.lines = item.path, (item.start_line, item.end_line)
             result.created_at = updated_at = item.modified_at
@@ -210,10 +205,14 @@ def _add_fields(result: schemas.RecallResult, item: Any) -> None:
             result.created_at = updated_at = item.created_at
         case Experience():
             result.created_at, updated_at = item.created_at, item.last_used_at
-        case _:
+        case Entity():
             # Names and relations are words of texts, whoever wrote those.
             result.quoted_from = f"memories that name {item.name}"
             result.created_at, updated_at = item.first_seen, item.last_seen
+        case _:
+            result.key = item.key if isinstance(item, Pair) else ""
+            result.created_at = item.created_at
+            updated_at = getattr(item, "updated_at", item.created_at)
     if updated_at != result.created_at:
         result.updated_at = updated_at
 
@@ -242,9 +241,7 @@ def _request(
     preset = body.preset or (tuning.preset if body.weights == schemas.GivenWeights() else None)
     return Request(
         text=body.query,
-        filters=sessions.seen(
-            session, filters_of(scope, body, types=body.types, events=body.events, tags=body.tags)
-        ),
+        filters=sessions.seen(session, filters_of(scope, body)),
         shown=None if shown is None else frozenset(shown),
         limit=body.limit or tuning.limit,
         # Who says how many, how relevant, or in which order, gets that.

@@ -64,38 +64,38 @@ async def start(scope: Scope, body: schemas.SessionBody) -> schemas.SessionView:
 
 
 @Operation("GET", "/api/sessions/{id}")
-async def get(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: str) -> schemas.SessionView:
     """Read a session."""
-    return await scope.read(lambda db: _view(db, sessions.SESSIONS.get(db, id)))
+    return await scope.read(lambda db: _view(db, sessions.named(db, id)))
 
 
 @Operation("POST", "/api/sessions/{id}/archive", role="write")
-async def archive(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the part of the path
+async def archive(scope: Scope, id: str) -> schemas.SessionView:
     """Close a session: it takes no question until it is reopened."""
     return await _set(scope, id, "archived")
 
 
 @Operation("POST", "/api/sessions/{id}/reopen", role="write")
-async def reopen(scope: Scope, id: str) -> schemas.SessionView:  # noqa: A002 - the part of the path
+async def reopen(scope: Scope, id: str) -> schemas.SessionView:
     """Open a session again."""
     return await _set(scope, id, "active")
 
 
 @Operation("GET", "/api/sessions/{id}/used")
-async def used(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.UsedPage:  # noqa: A002
+async def used(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.UsedPage:
     """List what went into the answers of a session, the last answer first."""
-    return schemas.UsedPage(id, *await scope.read(lambda db: _answers(scope, db, id, query)))
+    return schemas.UsedPage(*await scope.read(lambda db: _answers(scope, db, id, query)))
 
 
 @Operation("GET", "/api/sessions/{id}/replay")
-async def replay(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.Replayed:  # noqa: A002
+async def replay(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.Replayed:
     """Tell what of the answers of a session has changed since they were given."""
 
     def read(db: sqlite3.Connection) -> schemas.Replayed:
-        answers, _ = _answers(scope, db, id, query)
+        key, answers, _ = _answers(scope, db, id, query)
         replayed = _replayed(db, answers, scope.now)
         return schemas.Replayed(
-            id,
+            key,
             replayed,
             sum(answer.changed for answer in replayed),
             sum(len(answer.used) for answer in replayed),
@@ -117,7 +117,7 @@ async def entered(store: AgentStore, key: str | None) -> Session | None:
     """
     if key is None:
         return None
-    session = await store.read(lambda db: sessions.SESSIONS.get(db, key))
+    session = await store.read(lambda db: sessions.named(db, key))
     if session.status != "active":
         raise Conflict(
             f"session '{key}' is archived",
@@ -197,7 +197,7 @@ async def _set(scope: Scope, key: str, status: SessionStatus) -> schemas.Session
     async with scope.store() as store:
         changed = await store.write(lambda tx: sessions.set_status(tx, key, status))
         if status == "active":
-            return await _brought(scope, store, key)
+            return await _brought(scope, store, changed.id)
         return await store.read(lambda db: _view(db, changed))
 
 
@@ -213,14 +213,14 @@ async def _brought(scope: Scope, store: AgentStore, key: str) -> schemas.Session
 
 def _answers(
     scope: Scope, db: sqlite3.Connection, key: str, query: schemas.UsedQuery
-) -> tuple[list[AnswerUsed], int]:
-    sessions.SESSIONS.get(db, key)
+) -> tuple[str, list[AnswerUsed], int]:
+    key = sessions.named(db, key).id
     if query.answer is None:
-        return sessions.answers(db, key, scope.page_limit(query.limit), query.offset)
+        return key, *sessions.answers(db, key, scope.page_limit(query.limit), query.offset)
     answer = sessions.answer(db, key, query.answer)
     if answer is None:
         raise NotFound(f"session '{key}' has no answer '{query.answer}'", field="answer")
-    return [answer], 1
+    return key, [answer], 1
 
 
 def _replayed(

@@ -134,7 +134,8 @@ async def change_config(scope: Scope, body: schemas.ConfigChange) -> schemas.Con
     try:
         return await scope.daemon.config.edit(body, scope.daemon.problems)
     except ConfigInvalid as error:
-        raise InvalidInput(error.message, hint=error.hint) from error
+        field = "set" if body.set else "unset"
+        raise InvalidInput(error.message, field=field, hint=error.hint) from error
 
 
 def require_all(scope: Scope) -> None:
@@ -168,7 +169,7 @@ async def list_agents(scope: Scope) -> schemas.AgentList:
 
 
 @Operation("DELETE", "/api/agents/{id}", role="admin", agent=False)
-async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> schemas.AgentForgotten:  # noqa: A002
+async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> schemas.AgentForgotten:
     """Forget an agent: all its memories and its folder, on the replica too."""
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")

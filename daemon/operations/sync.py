@@ -108,7 +108,7 @@ async def devices(scope: Scope) -> schemas.DeviceList:
 
 
 @Operation("POST", "/api/devices/{id}/retire", role="admin")
-async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:  # noqa: A002 - the part of the path
+async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
     """Retire a device: deletions no longer wait until it has received them.
 
     From a sealed replica it cannot read what is written from now on, of any agent.

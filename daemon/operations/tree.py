@@ -157,11 +157,13 @@ _LONGEST: Final = 200
 async def show_graph(scope: Scope, query: GraphQuery) -> Graph:
     """Show the people and things that memories name, and their relations."""
     if query.entity is None:
-        top = await scope.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
+        top = await scope.read(
+            lambda db: entities.best_known(db, query.limit, scope.now), timed=True
+        )
         return Graph("", bool(top), top)
     name = check_short(query.entity, "entity", _LONGEST)
     nearest = await scope.read(
-        lambda db: entities.around(db, name, query.depth, scope.now), timed=True
+        lambda db: entities.named(db, name, query.depth, scope.now), timed=True
     )
     if nearest:
         return Graph(name, True, nearest)

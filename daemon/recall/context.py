@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from ..language.secrets import clear
 from ..memory import agent_files, hot, markdown
 from ..memory import tree as trees
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
@@ -185,7 +186,7 @@ def _hot(reading: BlockReading) -> Iterable[BlockItem]:
     document = hot.document(hot_rows.load(reading.db), (), reading.request.rules.hot)
     if text := markdown.body(document, reading.request.local):
         # Blank lines only cost tokens.
-        short = text.replace("\n\n", "\n")
+        short = clear(text.replace("\n\n", "\n")).text
         yield BlockItem(short, "thermocline hot", rest="`thermocline hot`")
 
 

@@ -15,9 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.settings import Rules
+from ..language.secrets import holds_secret
 from ..language.sentences import sentences
 from ..memory.checks import SOURCE_CHARS
-from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.records import DEFAULT_CATEGORY, USER_STATED, Memory
 from ..memory.scoring import HOT, score_of
 from ..memory.vectors import Nearness
 from ..store.connection import derived
@@ -25,6 +26,7 @@ from ..store.memory_rows import SELECT, fetch, from_row
 from ..store.selecting import Filters, at_rows, teach_score, where
 from .answer import Answer, Hit
 from .context_items import BlockItem, attribute, escaped
+from .query import little
 from .recall import Request, recall
 from .sources import MEMORIES
 
@@ -42,6 +44,8 @@ _SENTENCES: Final = 6
 _CACHED_SECONDS: Final = 60.0
 # Memories of these actors are the agent's own; those of other actors are quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
+# What the user said in a conversation, as what they store; a whole turn may have a pasted page.
+_USER: Final = ("user", USER_STATED, None)
 _ALWAYS: Final = 100
 _HOT: Final = 10
 # The tokens of the shortest item, and the maximum number of characters of a token.
@@ -63,6 +67,39 @@ def quoted(memory: Memory, line: str) -> str:
     if not memory.is_outside:
         return line
     return f'<quote from="{attribute(memory.source, SOURCE_CHARS)}">{escaped(line)}</quote>'
+
+
+def is_secret(memory: Memory) -> bool:
+    """Whether a memory holds a secret, which only a sure result of the query may show."""
+    return holds_secret(_text_of(memory))
+
+
+def shown_hits(answer: Answer, most_unsure: int | None = None) -> list[Hit]:
+    """The results that may be shown: of those that hold a secret only what surely answers.
+
+    It must have most words of the query, too: no single word in common gives a password away.
+    Secrets are searched in no more unsure ones than are needed.
+    """
+    telling = {word.text for word in answer.query.words if not word.is_grammar} - little()
+
+    def may_show(hit: Hit) -> bool:
+        met = telling & {*hit.words, *hit.meant}
+        if hit.sure and 2 * len(met) > len(telling):
+            return True
+        is_memory = isinstance(hit.item, Memory)
+        return not (is_secret(hit.memory) if is_memory else holds_secret(hit.text))
+
+    shown: list[Hit] = []
+    unsure = 0
+    for hit in answer.hits:
+        if (hit.sure or most_unsure is None or unsure < most_unsure) and may_show(hit):
+            unsure += not hit.sure
+            shown.append(hit)
+    return shown
+
+
+def _text_of(memory: Memory) -> str:
+    return f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
 
 
 class BlockRequest(msgspec.Struct, frozen=True):
@@ -129,7 +166,8 @@ class BlockReading:
     def answer(self) -> Answer | None:
         """The answer to the query; None if there is no query.
 
-        Of a turn that finds nothing certain as a whole, each sentence is asked too.
+        Of a turn that finds nothing certain as a whole, each sentence is asked too. No hit gives a
+        secret away that is not asked for.
         """
         if not self.request.query.strip():
             return None
@@ -148,6 +186,8 @@ class BlockReading:
             nearness=self.request.nearness,
         )
         answer = recall(self.db, request, rules.recall)
+        most_unsure = None if self.request.found else _UNSURE
+        answer = replace(answer, hits=tuple(shown_hits(answer, most_unsure)))
         if not self.request.found or answer.confidence == "sure":
             return answer
         parts = sentences(request.text)[:_SENTENCES]
@@ -156,7 +196,7 @@ class BlockReading:
         # The whole turn was encoded, not its sentences.
         words = replace(request, nearness=None)
         answers = [recall(self.db, replace(words, text=part), rules.recall) for part in parts]
-        sure = [hit for partial in answers for hit in partial.hits if hit.sure]
+        sure = [hit for partial in answers for hit in shown_hits(partial) if hit.sure]
         sure.sort(key=lambda hit: hit.relevance, reverse=True)
         hits = {(hit.source, hit.id): hit for hit in reversed((*sure, *answer.hits))}
         return replace(answer, hits=tuple(hits.values())[::-1])
@@ -182,7 +222,8 @@ class BlockReading:
         results: dict[str, tuple[Memory, Hit]] = {}
         for hit in self.hits(MEMORIES.name, MOST_MEMORIES):
             memory = self._latest(hit.memory)
-            results.setdefault(memory.id, (memory, hit))
+            if is_secret(hit.memory) or not is_secret(memory):
+                results.setdefault(memory.id, (memory, hit))
         return results
 
     def _latest(self, memory: Memory) -> Memory:
@@ -208,7 +249,10 @@ class BlockReading:
 
     @cached_property
     def by_score(self) -> Sequence[Memory]:
-        """As many memories as fill a block, by score; if they do not, these are all there are."""
+        """As many memories as fill a block, by score; if they do not, these are all there are.
+
+        None of them holds a secret, nor does any of `always`: no question has asked for it.
+        """
         request = self.request
         if not self._sees_memories:
             return ()
@@ -227,7 +271,7 @@ class BlockReading:
                 rows.append(row)
                 room -= _LEAST_TOKENS + chars // _CHARS_PER_TOKEN
         memories = at_rows(self.db, rows)
-        return [memories[row] for row in rows]
+        return [memories[row] for row in rows if not is_secret(memories[row])]
 
     @cached_property
     def always(self) -> Sequence[Memory]:
@@ -242,7 +286,8 @@ class BlockReading:
             " ORDER BY pinned DESC, importance DESC, created_at DESC LIMIT ?",
             (*arguments, _ALWAYS),
         )
-        standing = {memory.id: memory for memory in map(from_row, rows)}
+        memories = map(from_row, rows)
+        standing = {memory.id: memory for memory in memories if not is_secret(memory)}
         hot = [
             memory
             for memory in self.by_score[: 2 * _ALWAYS]
@@ -257,7 +302,7 @@ class BlockReading:
         replaced = self._replaced(memories)
         items: list[BlockItem] = []
         for memory in memories:
-            text = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
+            text = _text_of(memory)
             category = "" if memory.category == DEFAULT_CATEGORY else memory.category
             replaces, replaces_quoted = replaced.get(memory.id, ("", False))
             item = BlockItem(
@@ -265,15 +310,16 @@ class BlockReading:
                 memory.source if memory.is_outside else memory.actor or memory.source or category,
                 memory.created_at,
                 memory.id,
-                quoted=self._is_quoted(memory.actor, memory.source),
+                quoted=self._is_quoted(memory.actor, memory.source, memory.position),
                 replaces=replaces,
                 replaces_quoted=replaces_quoted,
             )
             items.append(item)
         return items
 
-    def _is_quoted(self, actor: str, source: str) -> bool:
-        return actor not in {*_OWN_VOICE, self.request.agent} or bool(source)
+    def _is_quoted(self, actor: str, source: str, position: int | None) -> bool:
+        is_own = actor in {*_OWN_VOICE, self.request.agent} and not source
+        return not (is_own or (actor, source, position) == _USER)
 
     def _replaced(self, memories: Sequence[Memory]) -> dict[str, tuple[str, bool]]:
         """The beginning of the newest statement that each of these memories contradicts.
@@ -282,15 +328,17 @@ class BlockReading:
         """
         condition, arguments = where(replace(self.request.filters, expired=True), self.request.now)
         rows = self.db.execute(
-            "SELECT superseded_by, text, actor, source FROM memories"
+            "SELECT superseded_by, text, actor, source, position FROM memories"
             " WHERE superseded_by IS NOT NULL"
             f" AND superseded_by IN (SELECT value FROM json_each(?)) AND {condition}"
             " ORDER BY created_at, row",
             (msgspec.json.encode([memory.id for memory in memories]).decode(), *arguments),
         )
         result: dict[str, tuple[str, bool]] = {}
-        for key, text, actor, source in rows:
+        for key, text, actor, source, position in rows:
+            if holds_secret(text):
+                continue
             line = " ".join(text.split())
             line = line if len(line) <= _REPLACED_CHARS else f"{line[:_REPLACED_CHARS]}…"
-            result[key] = line, self._is_quoted(actor, source)
+            result[key] = line, self._is_quoted(actor, source, position)
         return result

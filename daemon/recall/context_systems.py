@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from ..language.secrets import clear, holds_secret
 from ..memory import hot, markdown
 from ..memory import tree as trees
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
@@ -24,7 +25,7 @@ from ..store import agent_entries, entities, hot_rows, key_values, selecting, tr
 from .answer import Hit
 from .context import entity_text, knowledge
 from .context_items import BlockItem, continued, escaped, fill, plain, shares
-from .context_reading import BlockReading, quoted
+from .context_reading import BlockReading, is_secret, quoted, shown_hits
 from .recall import Request, recall
 from .tree_search import described
 
@@ -146,13 +147,17 @@ _RELEVANT: Final = 10
 _IMPORTANT: Final = 5
 _IMPORTANT_FROM: Final = 0.7
 _FACTS: Final = 10
+# Read in addition, so that those that hold a secret can be left out.
+_MOST_SECRETS: Final = 20
 _LABELS: Final = {"correction": "⚠️ Correction", "preference_learned": "⭐ Preference"}
 
 
 def _tiny_claw(reading: BlockReading) -> Iterable[Part]:
     db, wanted = reading.db, selecting.Filters(min_importance=_IMPORTANT_FROM)
-    newest = selecting.newest(db, wanted, limit=_IMPORTANT, now=reading.request.now)
-    pairs, _ = key_values.page(db, "", _FACTS, 0)
+    newest = selecting.newest(db, wanted, limit=_MOST_SECRETS + _IMPORTANT, now=reading.request.now)
+    newest = [memory for memory in newest if not is_secret(memory)][:_IMPORTANT]
+    pairs, _ = key_values.page(db, "", _MOST_SECRETS + _FACTS, 0)
+    facts = [fact for pair in pairs if not holds_secret(fact := f"{pair.key}: {pair.value}")]
     hits = _hits(reading, "tinyclaw", _RELEVANT, "memory", "pair")
     important = (
         f"{_LABELS.get(item.event, '📌 Note')}: {quoted(item, item.text)}" for item in newest
@@ -160,7 +165,7 @@ def _tiny_claw(reading: BlockReading) -> Iterable[Part]:
     return (
         _part("Relevant Memories", map(_tiny_claw_line, hits)),
         _part("Important Context", important),
-        _part("Stored Facts", (f"- {pair.key}: {pair.value}" for pair in pairs)),
+        _part("Stored Facts", (f"- {fact}" for fact in facts[:_FACTS])),
     )
 
 
@@ -187,7 +192,7 @@ def _hits(reading: BlockReading, preset: Preset, limit: int, *sources: str) -> S
         local=block_request.local,
         nearness=block_request.nearness,
     )
-    return recall(reading.db, request, block_request.rules.recall).hits
+    return shown_hits(recall(reading.db, request, block_request.rules.recall))
 
 
 _SCALYCLAW_LEAST: Final = 10
@@ -227,7 +232,7 @@ def _evoclaw(reading: BlockReading) -> Iterable[Part]:
     db, request = reading.db, reading.request
     document = hot.document(hot_rows.load(db), (), request.rules.hot)
     if body := markdown.body(document, request.local):
-        yield "", [BlockItem(body, rest="`thermocline hot`")]
+        yield "", [BlockItem(clear(body).text, rest="`thermocline hot`")]
     if nodes := described(db):
         tree = trees.show(nodes, *tree_rows.totals(db), request.rules.tree)
         yield "", [BlockItem(f"<quote>{escaped(tree)}</quote>", rest="`thermocline tree`")]

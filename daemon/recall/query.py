@@ -393,7 +393,7 @@ def _what_is_asked(text: str) -> str:
     if len(sentences) < 2:
         return text
     how = vocabulary.cue("how_to_answer")
-    kept = [sentence for sentence in sentences if how.search(fold(sentence.strip())) is None]
+    kept = [sentence for sentence in sentences if not how.any_in(fold(sentence.strip()))]
     return "".join(kept) if 0 < len(kept) < len(sentences) else text
 
 
@@ -421,12 +421,12 @@ def _asks_for_past(text: str, every: Sequence[str]) -> bool:
     if not vocabulary.words("once").isdisjoint(asking):
         return True
     folded = fold(" ".join(asking))
-    return any(vocabulary.cue(name).search(folded) is not None for name in ("once", "asks_past"))
+    return any(vocabulary.cue(name).any_in(folded) for name in ("once", "asks_past"))
 
 
 def _wanted(text: str) -> Wanted:
     folded = fold(text)
-    kinds = (kind for name, kind in _WANTED.items() if vocabulary.cue(name).search(folded))
+    kinds = (kind for name, kind in _WANTED.items() if vocabulary.cue(name).any_in(folded))
     return next(kinds, "")
 
 

@@ -26,6 +26,7 @@ from ..store import (
     selecting,
     tree_rows,
 )
+from ..store.record_kind import RecordKind
 from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
@@ -98,6 +99,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         count: the number of items.
         id: SQL of the id of an item.
         content: SQL of all content of an item, which `versions` hashes; "": its text.
+        encoded: the condition for the items whose texts have vectors; "": none has.
         weight: the worth of an equal match, as a fraction of a memory's.
         depth: the number of candidates to rank, as a fraction of that of memories.
     """
@@ -114,6 +116,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     count: Callable[[sqlite3.Connection], int]
     id: str = "id"
     content: str = ""
+    encoded: str = ""
     weight: float = 1.0
     depth: float = 1.0
 
@@ -232,17 +235,35 @@ MEMORIES: Final = Source(
     passes=_passes_as_memory,
     show=selecting.at_rows,
     count=lambda db: sum(tree_rows.totals(db)),
+    encoded="merged_into IS NULL",
 )
-PAIRS: Final = Source(
-    name="pair",
-    table="pairs",
-    index="pair_fts",
-    columns=_columns(),
-    text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
-    id="key",
-    passes=_passes_unfiltered,
-    show=key_values.PAIRS.at_rows,
-    count=key_values.PAIRS.count,
+
+
+def _records(
+    kind: RecordKind[Any], columns: str, passes: Passes = _passes_unfiltered, **more: Any
+) -> Source:
+    """The source of the records of a kind with a projection, each with a vector."""
+    projection = kind.projection
+    assert projection is not None
+    item, text = kind.id_and_text()
+    return Source(
+        name=kind.kind.name,
+        table=projection.table,
+        index=projection.index,
+        columns=columns,
+        text=text,
+        passes=passes,
+        show=kind.at_rows,
+        count=kind.count,
+        id=item,
+        encoded="true",
+        **more,
+    )
+
+
+PAIRS: Final = _records(
+    key_values.PAIRS,
+    _columns(),
     # Tiny Claw's weight of a pair.
     weight=0.5,
     # A pair has no signals but its words, so the first by words are the best.
@@ -293,33 +314,29 @@ CHUNKS: Final = Source(
     passes=_passes_below,
     show=chunk_tables.at_rows,
     count=chunk_tables.chunk_count,
+    encoded="true",
     depth=0.5,
 )
 
 
-EXPERIENCES: Final = Source(
-    name="experience",
-    table="experiences",
-    index="experience_fts",
-    columns=_columns(
+EXPERIENCES: Final = _records(
+    experiences.EXPERIENCES,
+    _columns(
         updated_at="last_used_at",
         last_accessed_at="last_used_at",
         access_count="use_count - 1",
         importance="success_score",
     ),
-    text="intent",
+    _passes_if(experiences.NOT_FADED, experiences.not_faded),
     content=(
         "(SELECT data ->> '$.intent' || (data -> '$.solution') FROM rows"
         " WHERE kind = 'experience' AND rows.id = experiences.id)"
     ),
-    passes=_passes_if(experiences.NOT_FADED, experiences.not_faded),
-    show=experiences.EXPERIENCES.at_rows,
-    count=experiences.EXPERIENCES.count,
     depth=0.25,
 )
 
 
-def _own(name: str, plural: str) -> Source:
+def _own(name: str, plural: str, encoded: str = "") -> Source:
     index = agent_entries.INDEXES[plural]
     return Source(
         name=name,
@@ -331,13 +348,14 @@ def _own(name: str, plural: str) -> Source:
         passes=_passes_unfiltered,
         show=agent_entries.shown_by(plural),
         count=partial(agent_entries.count, name=plural),
+        encoded=encoded,
         # Few of them are shown among the memories.
         depth=0.05,
     )
 
 
 REFLECTIONS: Final = _own("reflection", "reflections")
-EPISODES: Final = _own("episode", "episodes")
+EPISODES: Final = _own("episode", "episodes", encoded="true")
 SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
 

@@ -22,6 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..language.distilling import core_summary
+from ..language.secrets import holds_secret
 from ..memory.indexing import index_words
 from ..memory.records import Distilled
 from ..memory.scoring import DAY
@@ -98,20 +99,20 @@ def _described(db: sqlite3.Connection) -> Tree:
 
 
 def _newest(db: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str]:
-    """The cores of the newest memories of each category."""
+    """The cores of the newest memories of each category, without those that hold a secret."""
     texts: dict[str, list[str]] = {path: [] for path in paths}
     lacking = set(paths)
     query = f"SELECT category, text FROM memories WHERE {_SHOWN} %s ORDER BY created_at DESC, id"
     # Most categories have some among the newest of all, which need no sorting.
     for path, text in db.execute(f"{query % ''} LIMIT ?", (_LOOKED_AT,)):
-        if path in lacking:
+        if path in lacking and not holds_secret(text):
             texts[path].append(text)
             lacking -= {path} if len(texts[path]) == _CORES else set()
             if not lacking:
                 break
     for path in lacking:
         rows = db.execute(f"{query % 'AND category = ?'} LIMIT ?", (path, _CORES))
-        texts[path] = [text for _, text in rows]
+        texts[path] = [text for _, text in rows if not holds_secret(text)]
     return {path: "; ".join(map(_core, of_path)) for path, of_path in texts.items()}
 
 

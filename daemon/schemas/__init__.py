@@ -18,30 +18,11 @@ if TYPE_CHECKING:
     )  # fmt: skip
     # isort: on
 
-__all__ = [
-    "agent_files",
-    "common",
-    "conversations",
-    "encoder",
-    "experiences",
-    "files",
-    "hot",
-    "memory",
-    "profclaw",
-    "recall",
-    "scalyclaw",
-    "sealing",
-    "sessions",
-    "stats",
-    "status",
-    "sync",
-    "tools",
-    "tree",
-    "upkeep",
-]  # fmt: skip
-
 
 def __getattr__(name: str) -> ModuleType:
-    if name not in __all__:
-        raise AttributeError(name)
-    return import_module(f".{name}", __name__)
+    try:
+        return import_module(f".{name}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        raise AttributeError(name) from None

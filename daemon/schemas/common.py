@@ -38,6 +38,15 @@ CategoryPath = Annotated[
 ]
 MemoryId = Annotated[str, Meta(description="an id, or its first characters, at least 4")]
 Words = Annotated[str, Meta(max_length=8192)]
+NotBlank = Annotated[str, Meta(description="not blank")]
+AgentName = Annotated[str, Meta(description="1 to 64 letters, digits, `_` or `-`")]
+Kind = Annotated[
+    str,
+    Meta(
+        description="the kind of a row: memory, hot, category, pair, note, experience, session or"
+        " entity"
+    ),
+]
 Endpoint = Annotated[
     str,
     Meta(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from ..memory.records import Distilled as Distilled
-from .common import CategoryPath, Endpoint, Input, Json, Method, Position, Share, Time
+from .common import CategoryPath, Endpoint, Input, Json, Method, NotBlank, Position, Share, Time
 from .experiences import ExperienceView
 from .memory import MemoryView
 from .recall import Expense
 
 Tools = tuple[str | dict[str, Json], ...]
+_ONE_OF: Final = "one of `turns`, `messages` and `text` is required"
 
 
 class TurnBody(Input):
@@ -40,8 +41,8 @@ class Talk(Input):
     name the speaker; so may a turn of a user. `user` is the name of a user who is not named.
     """
 
-    conversation: str
-    turns: tuple[TurnBody, ...] | UnsetType = UNSET
+    conversation: NotBlank
+    turns: Annotated[tuple[TurnBody, ...], Meta(description=_ONE_OF)] | UnsetType = UNSET
     messages: tuple[Json, ...] | UnsetType = UNSET
     text: str | UnsetType = UNSET
     user: str = ""

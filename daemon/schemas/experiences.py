@@ -124,8 +124,8 @@ class Pruned(Struct):
 class PreferenceBody(Input):
     """What a user prefers in a category, such as `editor` and `vim`."""
 
-    category: Annotated[str, Meta(min_length=1, max_length=200)]
-    value: Annotated[str, Meta(min_length=1, max_length=1_000)]
+    category: Annotated[str, Meta(min_length=1, max_length=200, description="not blank")]
+    value: Annotated[str, Meta(min_length=1, max_length=1_000, description="not blank")]
     user: User = ""
 
 

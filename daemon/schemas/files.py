@@ -123,9 +123,9 @@ class FilesStats(Struct):
 
 
 class PathBody(Input):
-    """An absolute path of a folder or file."""
+    """A folder or file of the daemon's machine."""
 
-    path: FilePath
+    path: Annotated[str, Meta(min_length=1, max_length=4_096, description="an absolute path")]
 
 
 class PathAdded(Struct):

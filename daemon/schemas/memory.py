@@ -11,12 +11,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import GivenType, Memory, Metadata, Tier, Type
 from .common import (
+    AgentName,
     CategoryPath,
     Included,
     Input,
     Json,
+    Kind,
     Limit,
     MemoryId,
+    NotBlank,
     Offset,
     Order,
     PageOf,
@@ -28,6 +31,7 @@ from .common import (
 )
 
 Text = Annotated[str, limited_by("limits.max_text_bytes")]
+Importance = Annotated[float | int, Meta(description="0 to 1, or an integer from 2 to 10")]
 
 
 class NewMemory(Input):
@@ -36,22 +40,22 @@ class NewMemory(Input):
     `importance` is 0 to 1, or an integer from 2 to 10, which means tenths; 1 means 0.1 with
     `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
     `conversation` as `episodic`; Tiny Claw's, such as `correction`, are the `event` of an episodic
-    memory, whose importance 1 is 1.0. `expires` may also be a duration such as `7d`. `event` must
-    not be blank. A `pinned` memory stays hot and in the hot state. A `standing` one is in every
-    context block; if it is left out, it follows from the text. What comes from outside, by a
-    `source` of the kind `web`, `tool`, `file`, `mail` or `agent` (`web:https://…`), is quoted
-    wherever an agent reads it, and is neither standing nor hot unless it is marked so.
+    memory, whose importance 1 is 1.0. `expires` may also be a duration such as `7d`. A `pinned`
+    memory stays hot and in the hot state. A `standing` one is in every context block; if it is left
+    out, it follows from the text. What comes from outside, by a `source` of the kind `web`, `tool`,
+    `file`, `mail` or `agent` (`web:https://…`), is quoted wherever an agent reads it, and is
+    neither standing nor hot unless it is marked so.
     """
 
     text: Text | UnsetType = UNSET
     content: Text | UnsetType = UNSET
     type: GivenType | UnsetType = UNSET
-    event: str | UnsetType = UNSET
+    event: NotBlank | UnsetType = UNSET
     subject: str | UnsetType = UNSET
     outcome: str | UnsetType = UNSET
     category: CategoryPath | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
-    importance: float | int | UnsetType = UNSET
+    importance: Importance | UnsetType = UNSET
     pinned: bool | UnsetType = UNSET
     standing: bool | UnsetType = UNSET
     source: str | UnsetType = UNSET
@@ -74,7 +78,7 @@ class StoreBody(NewMemory, kw_only=True):
     """
 
     force: bool = False
-    user: str | None = None
+    user: AgentName | None = None
 
 
 class MemoryChanges(NewMemory, kw_only=True):
@@ -108,18 +112,14 @@ class FilterFields(Input):
     include: tuple[Included, ...] = ()
 
 
-class ListQuery(FilterFields, kw_only=True):
-    """The memories to list: any of the types and events must match, and all of the tags.
+class ListFilters(FilterFields, kw_only=True):
+    """Filters for memories: any of the types and events must match, and all of the tags.
 
     `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
     into one memory. `outside` lists those with a source such as `web:…`, `tool:…` or `file:…`, for
-    which nobody's word stands yet. `reverse` reverses the order.
+    which nobody's word stands yet. `include` adds merged and expired ones.
     """
 
-    limit: Limit = 50
-    offset: Offset = 0
-    order: Order = "newest"
-    reverse: bool = False
     type: tuple[Type, ...] = ()
     event: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
@@ -127,6 +127,15 @@ class ListQuery(FilterFields, kw_only=True):
     archived: bool | None = None
     outside: bool | None = None
     merged_into: MemoryId | None = None
+
+
+class ListQuery(ListFilters, kw_only=True):
+    """The memories to list, with the filters of a list; `reverse` reverses the order."""
+
+    limit: Limit = 50
+    offset: Offset = 0
+    order: Order = "newest"
+    reverse: bool = False
 
 
 class MemoryView(Memory, frozen=True, kw_only=True, omit_defaults=False):
@@ -300,7 +309,7 @@ class HistoryQuery(Input):
     With `conflicts` only values that were lost because another device changed the same field.
     """
 
-    kind: str = "memory"
+    kind: Kind = "memory"
     id: str | None = None
     conflicts: bool = False
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
@@ -347,14 +356,14 @@ class VersionList(Struct):
 
 
 class UndoBody(Input):
-    """What to undo: the last change of a row, or everything that an author changed since a time.
+    """What to undo: the last change of a row (`id`), or all that an author (`by`) changed `since`.
 
     `by` is a program (`claude-code`, `cli`), a user (`uid:1000`) or both (`uid:1000 cli`).
     `number` names an earlier version of the row. With `dry_run` nothing is changed.
     """
 
     id: str | None = None
-    kind: str = "memory"
+    kind: Kind = "memory"
     number: int | None = None
     by: str | None = None
     since: Time | None = None

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ..memory.entities import Entity
 from ..memory.records import Pair, Type
 from ..memory.tree_nodes import NamedCategory
-from .common import Endpoint, Input, Json, Method, RecallLimit, Time, Words
+from .common import AgentName, Endpoint, Input, Json, Method, RecallLimit, Time, Words
 from .experiences import ExperienceView
 from .files import FoundChunk
 from .memory import FilterFields, MemoryView
@@ -71,7 +71,7 @@ class RecallQuery(FilterFields, kw_only=True):
     explain: bool = False
     reinforce: bool = True
     session: str | None = None
-    user: str | None = None
+    user: AgentName | None = None
 
 
 class RecallBody(RecallQuery, kw_only=True):
@@ -277,7 +277,7 @@ class ContextQuery(Input):
     format: ContextFormat = "thermocline"
     session: str | None = None
     found: bool = False
-    user: str | None = None
+    user: AgentName | None = None
 
 
 class ContextItem(Struct, kw_only=True, omit_defaults=True):

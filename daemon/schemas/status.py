@@ -283,8 +283,8 @@ class ConfigChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Changes of the user's layer. `null` is a value; `unset` removes a key.
 
     Attributes:
-        set: values by dotted key; the value of a section is an object of the keys to set in it.
-        unset: dotted keys to remove from the layer, so that lower layers apply again.
+        `set`: values by dotted key; the value of a section is an object of the keys to set in it.
+        `unset`: dotted keys to remove from the layer, so that lower layers apply again.
     """
 
     set: dict[str, Json] = {}

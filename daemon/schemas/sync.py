@@ -307,9 +307,9 @@ class ImportBody(DatabaseBody, kw_only=True):
 
     Attributes:
         text: the content of a file, which is called `name` and was `written_at`.
-        memories: records as in warm-memory.json, each with a stable `id`; a known one is changed if
-            its `updated_at` is later than the change here. Secrets in them are replaced.
-        experiences: the same for experiences.
+        `memories`: records as in warm-memory.json, each with a stable `id`; a known one is changed
+            if its `updated_at` is later than the change here. Secrets in them are replaced.
+        `experiences`: the same for experiences.
         distil: store only the facts of turns, extracted by rules.
         `format`: of the file, if neither its name nor its content shows it.
         dry_run: only report what would be stored.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from .connection import connect, lost_words, uri
-from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, full_text_tables
+from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, counts_table, full_text_tables
 
 FILE_NAME: Final = "index.db"
 SCHEMA: Final = "chunked"
@@ -58,6 +58,7 @@ _TABLES: Final = (
     """,
     "CREATE INDEX chunks_by_file ON chunks(file, position)",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    counts_table(CHUNK_COUNTS),
     *full_text_tables(CHUNK_TEXT, CHUNK_COUNTS),
 )
 

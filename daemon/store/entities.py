@@ -7,6 +7,9 @@ and its aliases are one entity. Names are compared without regard to ASCII case.
 A memory that was merged into another counts for that memory until the merge is undone. Everything
 that changes with time is computed on reading: the strength of a relation halves every 90 days, and
 an entity that was mentioned once, more than 90 days ago, is no longer listed or found.
+
+The text of a stored memory names, too: `named` and `best_known` add what is read from it when they
+are called. Recall and context blocks have only what `data.entities` states.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
+from ..language.names import mentions
 from ..memory.entities import (
     ENTITY_TYPES,
     LONGEST_NAME,
@@ -26,6 +31,8 @@ from ..memory.entities import (
     name_key,
     words_of,
 )
+from ..memory.indexing import fold
+from .names import NAME_WORD, NamingMemory, memories_with, most_introduced
 
 FADES_AFTER: Final = 90 * 86_400.0
 _MOST_NODES: Final = 200
@@ -45,6 +52,70 @@ class Stated(msgspec.Struct):
     mentions: int = 0
     first_seen: float | None = None
     last_seen: float | None = None
+
+
+def named(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
+    """An entity, with the memories whose text names it, and its related entities as `around`."""
+    nearest = around(db, name, depth, now)
+    of_entity = [entity for entity in nearest[:1] if entity.key == canonical(db, name_key(name))]
+    whole = _with_texts(db, name, of_entity[0] if of_entity else None, now)
+    return nearest if whole is None else [whole, *nearest[len(of_entity) :]]
+
+
+def best_known(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
+    """The entities named by most memories, with the people and things that texts introduce."""
+    entities = most_mentioned(db, limit, now)
+    listed = {fold(word) for entity in entities for word in NAME_WORD.findall(entity.name)}
+    for name in most_introduced(db, limit):
+        if name not in listed and (entity := _with_texts(db, name, None, now)) is not None:
+            entities.append(entity)
+    entities.sort(key=lambda entity: -entity.mention_count)
+    return entities[:limit]
+
+
+def _with_texts(
+    db: sqlite3.Connection, name: str, entity: Entity | None, now: float
+) -> Entity | None:
+    """`entity` with the memories whose text has the name or an alias; None if nothing names it."""
+    spellings = [name] if entity is None else [entity.name, *entity.aliases]
+    naming = {each.id: each for spelling in spellings for each in memories_with(db, spelling, now)}
+    if not naming:
+        return entity
+    if entity is None:
+        first, *_ = naming.values()
+        seen_at = first.created_at
+        entity = Entity(
+            name_key(name), first.spelling, UNKNOWN_TYPE, (), 0, seen_at, seen_at, (), ()
+        )
+    row = stated(db, entity.key)
+    if entity.type == UNKNOWN_TYPE and not (row and row.type):
+        kind = next((kind for each in naming.values() if (kind := _type(each))), UNKNOWN_TYPE)
+        entity = replace(entity, type=kind)
+    keys = [entity.key, *map(name_key, entity.aliases)]
+    for memory in _column(
+        db, "SELECT memory FROM mentions WHERE entity IN (SELECT value FROM json_each(?)) LIMIT ?",
+        keys, _MOST_ROWS,
+    ):  # fmt: skip
+        naming.pop(memory, None)
+    newest = sorted(naming.values(), key=lambda each: -each.created_at)
+    times = [entity.first_seen, entity.last_seen, *(each.created_at for each in newest)]
+    return replace(
+        entity,
+        mention_count=entity.mention_count + len(newest),
+        first_seen=min(times),
+        last_seen=max(times),
+        memories=(*entity.memories, *(each.id for each in newest))[:_MOST_MEMORIES],
+    )
+
+
+def _type(naming: NamingMemory) -> str:
+    """The type that the words around a name say, or ""."""
+    words = NAME_WORD.findall(naming.spelling)
+    found = (
+        mention.type for mention in mentions(naming.text)
+        if NAME_WORD.findall(mention.name)[: len(words)] == words
+    )  # fmt: skip
+    return next(found, "")
 
 
 def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:

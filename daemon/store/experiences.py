@@ -92,6 +92,7 @@ EXPERIENCES: Final = RecordKind(
         includes=lambda experience: experience.pruned_at is None,
         before=follow_settings,
     ),
+    tells=True,
     liveness_fields=("intent",),
     sets=frozenset({"tags"}),
     join=_join,
@@ -137,24 +138,18 @@ def totals(db: sqlite3.Connection) -> ExperienceTotals:
     return ExperienceTotals(dict(counts.fetchall()), mean)
 
 
-def put(tx: Transaction, experience: Experience, *, new: bool = True) -> Experience:
-    """Store an experience."""
-    tx.tell("experience.stored", id=experience.id)
-    return EXPERIENCES.put(tx, experience, new=new)
-
-
 def use(tx: Transaction, key: str) -> Experience:
     """Count a use: it has its initial weight again, pruned or not."""
     known = EXPERIENCES.get(tx.db, key)
     used = replace(known, last_used_at=tx.now, use_count=known.use_count + 1, pruned_at=None)
-    return put(tx, used, new=False)
+    return EXPERIENCES.put(tx, used)
 
 
 def put_or_use(tx: Transaction, experience: Experience) -> tuple[Experience, bool]:
     """Store an experience, or count a repetition; return it, and whether it is new."""
     if EXPERIENCES.find(tx.db, experience.id) is not None:
         return use(tx, experience.id), False
-    return put(tx, experience), True
+    return EXPERIENCES.put(tx, experience, new=True), True
 
 
 def prefer(tx: Transaction, user: str, category: str, value: str) -> Experience:
@@ -175,7 +170,7 @@ def prefer(tx: Transaction, user: str, category: str, value: str) -> Experience:
         use_count=repeats,
         weight=preference_weight(repeats),
     )
-    return put(tx, preference, new=False)
+    return EXPERIENCES.put(tx, preference)
 
 
 def prune(
@@ -197,12 +192,6 @@ def fading(
     values = _weights(least, now, half_life_days)
     faded = EXPERIENCES.select(db, f"NOT ({_HEAVY})", "row", **values)
     return sorted(faded, key=lambda experience: experience.weight_at(now, half_life_days))
-
-
-def delete(tx: Transaction, key: str) -> None:
-    """Delete an experience for good; `NotFound` if it does not exist."""
-    EXPERIENCES.delete(tx, key)
-    tx.tell("experience.deleted", id=key)
 
 
 def _weights(least: float, now: float, half_life_days: float) -> dict[str, float]:

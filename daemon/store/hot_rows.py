@@ -159,6 +159,7 @@ def _check(row: Row) -> None:
 
 KIND: Final = Kind(
     name="hot",
+    clears_secrets=True,
     fields=frozenset(HotEntry.__struct_fields__),
     liveness_fields=("value",),
     urgent=True,

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ..language.meaning import roles_in
-from ..memory.indexing import fold, is_unspaced
+from ..language.meaning import is_word, roles_in
+from ..memory.indexing import fold, index_words, is_unspaced
 from .transaction import Transaction
 
 NAME_WORD: Final = re.compile(r"[^\W_]+")
@@ -95,6 +95,63 @@ def names_of(
         (msgspec.json.encode([*codes]).decode(), *arguments),
     )
     return {code: tuple(msgspec.json.decode(names)) for code, names in rows}
+
+
+class NamingMemory(msgspec.Struct, frozen=True):
+    """A memory whose text has a name."""
+
+    id: str
+    created_at: float
+    text: str
+    spelling: str  # how it writes the name
+
+
+_MOST_NAMING: Final = 500
+
+
+def memories_with(db: sqlite3.Connection, name: str, now: float) -> list[NamingMemory]:
+    """The newest live memories whose text has a name, at most 500, oldest first.
+
+    Words are compared without case and accents. What is written without a capital letter is no
+    name, except in a script that has none.
+    """
+    words = index_words(name)
+    if not words:
+        return []
+    rows = db.execute(
+        "SELECT id, created_at, text FROM memories WHERE row IN (SELECT rowid FROM memory_fts"
+        " WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?) AND merged_into IS NULL"
+        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY created_at, id",
+        (f'text : "{" ".join(words)}"', _MOST_NAMING, now),
+    )
+    naming = [NamingMemory(key, at, text, _spelling(text, name)) for key, at, text in rows]
+    return [memory for memory in naming if memory.spelling]
+
+
+def _spelling(text: str, name: str) -> str:
+    """How `text` writes `name`, or "" if it has it only as an ordinary word."""
+    if is_unspaced(name) or name.lower() == name.upper():
+        return name if name in text and any(map(str.isalpha, name)) else ""
+    wanted = [fold(word) for word in NAME_WORD.findall(name)]
+    if len(wanted) == 1 and is_word(wanted[0]):
+        return ""
+    matches = list(NAME_WORD.finditer(text))
+    for at in range(len(matches) - len(wanted) + 1):
+        run = matches[at : at + len(wanted)]
+        spelling = text[run[0].start() : run[-1].end()]
+        if [fold(match.group()) for match in run] == wanted and spelling != spelling.lower():
+            return spelling
+    return ""
+
+
+def most_introduced(db: sqlite3.Connection, limit: int) -> list[str]:
+    """The names that most memories introduce, folded."""
+    rows = db.execute(
+        "SELECT name FROM introductions GROUP BY name"
+        " ORDER BY count(DISTINCT row) DESC, max(row) DESC, name LIMIT ?",
+        (limit,),
+    )
+    return [name for (name,) in rows]
 
 
 def add_introduced(tx: Transaction, row: int, text: str) -> None:

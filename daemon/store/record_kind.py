@@ -46,7 +46,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     index: str
     # The columns besides `row` and the id, which are attributes of the record.
     columns: tuple[str, ...]
-    texts: tuple[str, ...]  # the attributes that are indexed
+    texts: tuple[str, ...]  # the attributes that are indexed: texts, or lists of texts
     told_at: str  # the attribute with the time that "tomorrow" in the texts is relative to
     includes: Callable[[Any], bool] = lambda _: True  # whether a record is in the table
     before: Callable[[Transaction], None] = lambda _: None  # called before a record is projected
@@ -61,6 +61,7 @@ class RecordKind(Generic[T]):
         missing: the message of `NotFound`, with `{}` for the id; `field`: the field at fault.
         checks: by field, what refuses a value that came from elsewhere. Times are always checked.
         projection: the table of the records that recall finds, if it finds any.
+        tells: whether `put` and `delete` emit the events `NAME.stored` and `NAME.deleted`.
         id_of: the first field of a record, from the id of its row.
         **kind: more of `Kind`.
     """
@@ -74,21 +75,22 @@ class RecordKind(Generic[T]):
         field: str = "id",
         checks: Mapping[str, Check] | None = None,
         projection: Projection | None = None,
+        tells: bool = False,
         id_of: Callable[[str], str] = str,
         **kind: Any,
     ) -> None:
         self._struct, self._missing, self._field = struct, missing, field
         self._key, *self._fields = struct.__struct_fields__
-        self._id_of = id_of
+        self._id_of, self._tells = id_of, tells
         self._checks: dict[str, Check] = {
             field_name: _check_time
             for field_name in self._fields
             if field_name == "at" or field_name.endswith("_at")
         } | dict(checks or {})
-        self._projection = projection
+        self.projection = projection
         self._from = f"rows WHERE kind = '{name}' AND live AND"
         if projection is not None:
-            kind |= {"applied": self._project, "reindex": self.reindex}
+            kind |= {"applied": self._project, "reindex": self.reindex, "clears_secrets": True}
             # A plain join would read all rows; unless a condition needs it, this one is left out.
             self._from = (
                 f"{projection.table} AS t LEFT JOIN rows"
@@ -160,23 +162,36 @@ class RecordKind(Generic[T]):
         values = {name: getattr(record, name) for name in self._fields}
         data = {name: value for name, value in values.items() if value is not None}
         rows.write(tx, self.kind, key, msgspec.to_builtins(data), new=new, why=why)
+        if self._tells and not why:
+            tx.tell(f"{self.kind.name}.stored", id=key)
         return record
 
     def delete(self, tx: Transaction, key: str) -> None:
         """Delete a record; `NotFound` if it does not exist."""
         self.get(tx.db, key)
         rows.write(tx, self.kind, key, None)
+        if self._tells:
+            tx.tell(f"{self.kind.name}.deleted", id=key)
+
+    def id_and_text(self) -> tuple[str, str]:
+        """SQL, of a row of the projection: the id of its record, and the texts that are indexed."""
+        assert self.projection is not None
+        row, texts = f"{self.projection.table}.{self._key}", self.projection.texts
+        columns = {name: f"coalesce(data ->> '{name}', '')" for name in texts} | {self._key: "id"}
+        joined = " || ' ' || ".join(columns[name] for name in texts)
+        record = f"rows WHERE kind = '{self.kind.name}' AND rows.id = {row}"
+        return row, f"(SELECT {joined} FROM {record})"
 
     def reindex(self, tx: Transaction) -> None:
         """Rebuild the projection and its full text."""
-        assert self._projection is not None
-        full_text.clear(tx, self._projection.index)
-        tx.db.execute(f"DELETE FROM {self._projection.table}")
+        assert self.projection is not None
+        full_text.clear(tx, self.projection.index)
+        tx.db.execute(f"DELETE FROM {self.projection.table}")
         for row in self.kind.table.every(tx.db, self.kind.name):
             self._project(tx, None, row)
 
     def _project(self, tx: Transaction, before: Row | None, after: Row) -> None:
-        projection = self._projection
+        projection = self.projection
         assert projection is not None
         projection.before(tx)
         table, index = projection.table, projection.index
@@ -205,12 +220,13 @@ class RecordKind(Generic[T]):
         if row is None or not self.kind.lives(row):
             return None
         record = self.of(row.id, row.data)
-        assert self._projection is not None
-        return record if self._projection.includes(record) else None
+        assert self.projection is not None
+        return record if self.projection.includes(record) else None
 
     def _texts(self, record: T) -> tuple[str, ...]:
-        assert self._projection is not None
-        return tuple(getattr(record, name) for name in self._projection.texts)
+        assert self.projection is not None
+        values = (getattr(record, name) for name in self.projection.texts)
+        return tuple(value if isinstance(value, str) else " ".join(value) for value in values)
 
     def _check(self, row: Row) -> None:
         record = self.of(row.id, row.data)

@@ -142,6 +142,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     sets: frozenset[str] = frozenset()
     urgent: bool = False  # whether a change is sent within a second
     history: bool = True  # whether replaced versions are kept
+    clears_secrets: bool = False  # whether secrets are looked for in its rows, and replaced
     # Refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not valid, and
     # returns its content.
     check: Callable[[Row], Any] | None = None

@@ -11,10 +11,21 @@ from . import entity_tables
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One step from the schema version before it to `version`, as SQL statements."""
+    """One step from the schema version before it to `version`; once released, it never changes."""
 
     version: int
-    statements: tuple[str, ...]
+    tables: tuple[str, ...]  # statements of SQL
+    # New full-text indexes with their columns. They are contentless: a text is stored once, in its
+    # row.
+    indexes: Mapping[str, Sequence[str]] = {}
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """All of it as SQL."""
+        # A newer device may have sent rows for new indexes before: all are rebuilt.
+        stale = "DELETE FROM meta WHERE key = 'index_version' AND EXISTS (SELECT 1 FROM rows)"
+        new = (*full_text_tables(self.indexes, COUNTS), stale) if self.indexes else ()
+        return (*self.tables, *new)
 
 
 # All replicated rows except live memories, which have a table with columns. `live` is 0 for
@@ -308,31 +319,28 @@ _OWN: Final = (
     ),
     *(f"CREATE INDEX {name}_by_position ON {name}(position)" for name in OWN),
 )
-# The full-text indexes with their columns. They are contentless: a text is stored once, in its row.
-FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
-    "memory_fts": ("text", "subject", "tags"),
-    "pair_fts": ("key", "value"),
-    "experience_fts": ("intent",),
-    "entity_fts": ("text",),
-    **{f"{name}_fts": ("text",) for name in OWN},
-}
-# Their sums, so that a mean length needs no scan, and the number of texts at the last merge.
+# The sums of the full-text indexes, so that a mean length needs no scan, and the number of texts
+# at the last merge.
 COUNTS: Final = "term_counts"
 # The index of the chunks of watched files, in a separate database.
 CHUNK_TEXT: Final[dict[str, tuple[str, ...]]] = {"chunk_fts": ("text", "heading")}
 CHUNK_COUNTS: Final = "chunk_counts"
 
 
+def counts_table(name: str) -> str:
+    """The statement that makes the table of the sums of full-text indexes."""
+    return (
+        f"CREATE TABLE {name} (name TEXT PRIMARY KEY, texts INTEGER NOT NULL,"
+        " terms INTEGER NOT NULL, merged INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+    )
+
+
 def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Iterator[str]:
-    """The statements that make full-text indexes.
+    """The statements that make full-text indexes, whose sums are in the table `counts`.
 
     The column `codes` has the concepts and dates of a text. Beside each index is a table for
     ranking texts: the number of their terms, the terms in order, and the codes.
     """
-    yield (
-        f"CREATE TABLE {counts} (name TEXT PRIMARY KEY, texts INTEGER NOT NULL,"
-        " terms INTEGER NOT NULL, merged INTEGER NOT NULL) STRICT, WITHOUT ROWID"
-    )
     for name, columns in indexes.items():
         # The categories make the marks of Devanagari or Thai parts of words. The index stores no
         # lengths, which ranking does not need and which would cost every store another page.
@@ -358,25 +366,31 @@ MIGRATIONS: Final = (
         11,
         (
             *(*_ROWS, *_COUNTS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
-            *_EXPERIENCES,
-            *(
-                *full_text_tables(FULL_TEXT, COUNTS),
-                *_CONVERSATIONS,
-                *entity_tables.TABLES,
-                """
-                CREATE TABLE introductions (
-                    code TEXT NOT NULL,
-                    name TEXT NOT NULL,
-                    row INTEGER NOT NULL,
-                    PRIMARY KEY (code, name, row)
-                ) STRICT, WITHOUT ROWID
-                """,
-                "CREATE INDEX introductions_by_row ON introductions(row)",
-            ),
+            *(*_EXPERIENCES, counts_table(COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),
+            """
+            CREATE TABLE introductions (
+                code TEXT NOT NULL,
+                name TEXT NOT NULL,
+                row INTEGER NOT NULL,
+                PRIMARY KEY (code, name, row)
+            ) STRICT, WITHOUT ROWID
+            """,
+            "CREATE INDEX introductions_by_row ON introductions(row)",
         ),
+        {
+            "memory_fts": ("text", "subject", "tags"),
+            "pair_fts": ("key", "value"),
+            "experience_fts": ("intent",),
+            "entity_fts": ("text",),
+            **{f"{name}_fts": ("text",) for name in OWN},
+        },
     ),
     # When a caller stored the memory on this device, whatever `created_at` says.
     Migration(12, ("ALTER TABLE memories ADD COLUMN stored_at REAL",)),
     # When somebody looked at a value that was lost in a conflict.
     Migration(13, ("ALTER TABLE history ADD COLUMN seen_at REAL",)),
 )
+# All full-text indexes with their columns.
+FULL_TEXT: Final = {
+    name: columns for migration in MIGRATIONS for name, columns in migration.indexes.items()
+}

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from ..language.secrets import cleared, secrets_in
-from . import experiences, history, hot_rows, key_values, notes, rows, tree_rows
-from .kinds import kind_of
+from . import history, key_values, notes, rows
+from .kinds import KINDS, kind_of
 from .transaction import Transaction
-
-Where: TypeAlias = Literal["pair", "hot", "category", "experience", "note", "history"]
-
-_REPLACED: Final = (hot_rows.KIND, tree_rows.KIND, experiences.EXPERIENCES.kind)
 
 
 class Held(msgspec.Struct, frozen=True):
     """A row that holds a secret, or (`where` is history) held it in an earlier version."""
 
-    where: Where
+    where: str
     kind: str
     id: str
 
@@ -29,10 +24,10 @@ class Held(msgspec.Struct, frozen=True):
 def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
     """Where secrets are, apart from memories; `written` are the notes that the daemon writes."""
     helds: list[Held] = []
-    for kind in (key_values.PAIRS.kind, *_REPLACED):
+    for kind in (kind for kind in KINDS.values() if kind.clears_secrets):
         for key, data in rows.live_rows(db, kind):
             if secrets_in(_told(key, msgspec.json.decode(data))):
-                helds.append(Held(kind.name, kind.name, key))  # type: ignore[arg-type]
+                helds.append(Held(kind.name, kind.name, key))
     for path in written:
         note = rows.load(db, notes.KIND, path)
         if note is not None and secrets_in(note.data["text"].splitlines()):

@@ -10,12 +10,15 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from ..errors import Conflict
 from ..memory.sessions import AnswerUsed, Fate, Session, SessionStatus, Used, Via
 from .record_kind import RecordKind, is_short
 from .transaction import Transaction
 
 # The number of answers kept for each session, the last ones.
 _ANSWERS_KEPT: Final = 1_000
+# The ids that an error names, of sessions with one name.
+_SHOWN_ALIKE: Final = 5
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -28,7 +31,7 @@ class Counted(msgspec.Struct, frozen=True):
 SESSIONS: Final = RecordKind(
     "session",
     Session,
-    missing="no session has the id '{}'",
+    missing="no session has the id or name '{}'",
     field="session",
     checks={"name": is_short},
     liveness_fields=("created_at",),
@@ -53,6 +56,24 @@ def page(
     return SESSIONS.page(db, where, order, limit, offset, status=status)
 
 
+def named(db: sqlite3.Connection, key: str) -> Session:
+    """The session with this id, or the only one with this name.
+
+    Raises:
+        NotFound: there is none.
+        Conflict: several have this name.
+    """
+    if (session := SESSIONS.find(db, key)) is not None:
+        return session
+    alike = SESSIONS.select(db, "data ->> 'name' = :name AND :name <> ''", name=key)
+    if len(alike) > 1:
+        ids = ", ".join(session.id for session in alike[:_SHOWN_ALIKE])
+        raise Conflict(
+            f"{len(alike)} sessions are called '{key}'", field="session", hint=f"say which: {ids}"
+        )
+    return alike[0] if alike else SESSIONS.get(db, key)
+
+
 def put(tx: Transaction, session: Session) -> Session:
     """Store a session."""
     tx.tell("session.changed", id=session.id, status=session.status)
@@ -61,7 +82,7 @@ def put(tx: Transaction, session: Session) -> Session:
 
 def set_status(tx: Transaction, key: str, status: SessionStatus) -> Session:
     """Archive or reopen a session."""
-    known = SESSIONS.get(tx.db, key)
+    known = named(tx.db, key)
     if known.status == status:
         return known
     return put(tx, replace(known, status=status, updated_at=tx.now))

@@ -166,6 +166,7 @@ def _check(row: Row) -> None:
 
 KIND: Final = Kind(
     name="category",
+    clears_secrets=True,
     fields=frozenset(Category.__struct_fields__),
     liveness_fields=("desc",),
     urgent=True,

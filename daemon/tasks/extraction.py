@@ -188,6 +188,7 @@ async def _keep(
         partial(
             _stored,
             key=key,
+            writer=writer,
             turns=talk.turns,
             wanted=wanted,
             profiles=profiles,
@@ -294,6 +295,7 @@ def _with_references(
 def _stored(
     tx: Transaction,
     key: str,
+    writer: str,
     turns: Sequence[BufferedTurn],
     wanted: Sequence[Memory],
     profiles: Sequence[Mapping[str, str]],
@@ -301,6 +303,8 @@ def _stored(
 ) -> StoredMemories | None:
     if not conversations.mark_processed(tx, key, turns):
         return None
+    # Whoever sent the turns changes the hot state with them, and an undo takes both back.
+    tx.writer = writer
     stored_memories = store_memories(tx, wanted)
     _update_owner(tx, profiles)
     superseded = dict(stored_memories.superseded)

@@ -17,15 +17,7 @@ import msgspec
 from ..errors import StoreDamaged
 from ..llm.encoder import Encoding, same_encoder
 from ..memory.vectors import Nearness
-from ..recall.sources import (
-    CHUNKS,
-    EPISODES,
-    EXPERIENCES,
-    MEMORIES,
-    PAIRS,
-    SOURCES,
-    Source,
-)
+from ..recall.sources import CHUNKS, SOURCES, Source
 from ..schemas.status import VectorStatus
 from ..store.agent_store import AgentStore
 from ..store.transaction import Event
@@ -48,16 +40,8 @@ _PROGRESS_SECONDS: Final = 1.0
 _PAUSE_TIMES: Final = 4.0
 # What takes longer waits for a server or for a process to start, and is little work.
 _LONGEST_PAUSE_SECONDS: Final = 1.0
-# What has vectors, in the order in which it is encoded; with the condition for its rows.
-_CONDITIONS: Final = {
-    MEMORIES.name: "merged_into IS NULL",
-    EXPERIENCES.name: "true",
-    PAIRS.name: "true",
-    EPISODES.name: "true",
-    CHUNKS.name: "true",
-}
 _NOTHING: Final = ("", array("q"))
-_ENCODED: Final = {source.name: source for source in SOURCES if source.name in _CONDITIONS}
+_ENCODED: Final = {source.name: source for source in SOURCES if source.encoded}
 
 
 class TextEncoder(Protocol):
@@ -108,7 +92,7 @@ class AgentVectors:
         # That of the model; None before its first vectors.
         self._current: Generation | None = None
         # The sources to compare, and how often one changed.
-        self._changed = set(_CONDITIONS)
+        self._changed = set(_ENCODED)
         self._changes = 0
         self._compare_after = 0.0
         # By source: the number of texts, and the keys of those without a vector, newest first.
@@ -150,7 +134,7 @@ class AgentVectors:
         """Note an event of the agent: its texts may have changed."""
         chunks = {CHUNKS.name}
         self._changes += 1
-        self._changed |= chunks if event.startswith("files.") else _CONDITIONS.keys() - chunks
+        self._changed |= chunks if event.startswith("files.") else _ENCODED.keys() - chunks
 
     async def near(self, text: str) -> Nearness | str:
         """How near the items are to a question, or why words answer alone."""
@@ -223,7 +207,7 @@ class AgentVectors:
         self._is_doubtful = False
         if changes != self._changes:
             # One of the texts may have been deleted meanwhile.
-            self._changed |= {name} & _CONDITIONS.keys()
+            self._changed |= {name} & _ENCODED.keys()
         self._tell(at_once=False)
         await _pause(began)
 
@@ -253,13 +237,13 @@ class AgentVectors:
         await self._load_again()
 
     def _compare_all(self) -> None:
-        self._changed, self._compare_after = set(_CONDITIONS), 0.0
+        self._changed, self._compare_after = set(_ENCODED), 0.0
 
     async def _compare(self) -> None:
         began, changed = time.monotonic(), self._changed
         self._changed = set()
         try:
-            for name in _CONDITIONS:
+            for name in _ENCODED:
                 if name in changed:
                     await self._compare_source(_ENCODED[name])
         except BaseException:
@@ -401,5 +385,5 @@ def _texts(name: str, keys: Sequence[int], db: sqlite3.Connection) -> list[_Text
 def _select(source: Source) -> str:
     return (
         f"SELECT row, text FROM (SELECT row, {source.text} AS text FROM {source.table}"
-        f" WHERE {_CONDITIONS[source.name]}) WHERE trim(text) <> ''"
+        f" WHERE {source.encoded}) WHERE trim(text) <> ''"
     )

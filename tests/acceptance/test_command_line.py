@@ -386,7 +386,7 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell):
     shell.run("update", key, "--text", "Ana drinks tea")
     told = shell.out("history", key[:8])
     assert "edited" in told
-    assert told.endswith("  text: Ana drinks coffee\n")
+    assert told.endswith("  text: Ana drinks coffee → Ana drinks tea\n")
     [version] = shell.json("history", key)["results"]
     assert shell.out("undo", key, "--dry-run").endswith(": would be put back\n")
     assert shell.json("get", key)["text"] == "Ana drinks tea"
@@ -401,6 +401,33 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell):
     assert done == f"memory {key[:8]}: deleted\n"
     assert shell.json("history", "--conflicts")["results"] == []
     shell.run("undo", code=2)
+
+
+def test_the_history_of_all_says_which_memory_was_replaced_and_by_which(shell):
+    shell.run("store", "Maya lives in Bonn")
+    newer = shell.json("store", "Maya moved to Kiel")["id"]
+    told = shell.out("history")
+    assert f"Maya lives in Bonn: superseded_by: none → {newer}" in told
+
+
+def test_a_number_of_uses_is_written_with_its_word(shell, eventually):
+    key = shell.json("store", "The gate code of the yard is on the board")["id"]
+    shell.out("retrieve", "what is the gate code of the yard?")
+    eventually(lambda: shell.json("get", key)["access_count"] == 1, "the use is counted")
+    assert "1 time, last" in shell.out("get", key)
+
+
+def test_an_empty_question_is_wrong_usage(shell):
+    for blank in ("", "  "):
+        assert "the query is empty" in shell.run("retrieve", blank, code=2).stderr
+
+
+def test_the_name_of_a_file_in_place_of_a_text_is_pointed_out(shell, tmp_path):
+    note = tmp_path / "note.md"
+    note.write_text("The office is in Oslo.")
+    done = shell.run("distill", str(note), "--rules")
+    assert f"--file {note} reads the file" in done.stderr
+    assert shell.run("distill", "--file", str(note), "--rules").stderr == ""
 
 
 def test_a_store_prints_which_memory_the_new_one_replaces(shell):
@@ -498,6 +525,9 @@ def test_metadata_is_extracted_without_storing(shell, tmp_path):
     assert "https://example.org/x" in shell.out(
         "extract-metadata", "--file", "-", stdin=note.read_bytes()
     )
+    note.write_text("Nothing to see.")
+    empty = shell.run("extract-metadata", "--file", str(note))
+    assert (empty.stdout, "no URL, command or path" in empty.stderr) == ("", True)
 
 
 def test_numbers_agents_and_state_are_shown(shell):
@@ -583,3 +613,37 @@ def test_commands_at_once_are_all_kept(shell):
     running = [subprocess.Popen(one, stdout=subprocess.DEVNULL) for one in words]
     assert [process.wait(60) for process in running] == [0] * 6
     assert shell.json("list")["total"] == 6
+
+
+def test_one_key_or_a_section_of_the_configuration_is_shown(shell):
+    [line] = shell.out("config", "recall.limit").splitlines()
+    assert line.startswith("recall.limit = ")
+    assert shell.json("config", "recall.limit")["origins"].keys() == {"recall.limit"}
+    keys = [line.split()[0] for line in shell.out("config", "recall").splitlines()]
+    assert "recall.limit" in keys
+    assert all(key.startswith("recall.") for key in keys)
+    assert "no key 'recal'" in shell.run("config", "recal", code=2).stderr
+    shell.run("config", "recall.limit", "--check", code=2)
+
+
+def test_undoing_what_a_program_wrote_restores_the_name_that_was_set_by_hand(
+    shell, call_as, eventually
+):
+    shell.out("hot", "--update", "owner_profile", '{"name": "Renske"}')
+    call_as("claude-code", "My name is Eve.")
+    name = lambda: shell.json("hot")["owner_profile"]["name"]  # noqa: E731
+    eventually(lambda: name() == "Eve", "the turn was read")
+    shell.out("undo", "--by", "claude-code", "--since", "1h")
+    assert name() == "Renske"
+
+
+@pytest.fixture
+def call_as(call):
+    """Observe a user's turn as a program."""
+
+    def observe(program: str, text: str) -> None:
+        turn = {"role": "user", "text": text}
+        body = {"conversation": "c", "turns": [turn], "end": True}
+        call("POST", "/api/observe", body, headers={"X-Program": program})
+
+    return observe

@@ -9,6 +9,9 @@ def test_an_experience_is_added_found_used_and_pruned(shell):
     given = ("--type", "error_recovery", "--solution", "restart the queue", "--tag", "deploy")
     made = shell.out("experiences", "add", "the deploy hangs", *given).split()[1]
     assert made in shell.out("experiences", "search", "deploy hangs", "--tag", "deploy")
+    assert "the deploy hangs → restart the queue" in shell.out("experiences")
+    assert "→ restart the queue" in shell.out("experiences", "search", "deploy hangs")
+    assert shell.run("experiences", "search", "giraffes").stderr
     assert "the deploy hangs" in shell.out("retrieve", "why does the deploy hang")
     assert shell.out("experiences", "use", made).startswith("used 2 times")
     assert json.loads(shell.out("experiences", "show", made))["solution"] == "restart the queue"

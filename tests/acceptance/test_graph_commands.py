@@ -34,3 +34,22 @@ def test_a_wrong_call_says_what_is_wrong(shell):
         (("Ada", "--type", "god"), "expected one of"),
     ]:
         assert told in shell.run("graph", *words, code=2).stderr
+
+
+def test_a_name_in_a_stored_memory_is_named_and_one_in_none_is_not_found(shell):
+    neighbour = shell.json("store", "My neighbour Leopold fixes clocks")["id"]
+    shell.out("store", "Never push to the release branch without Tomasz's approval")
+    shell.out("store", "Leopold is away in May")
+    shell.out("store", "我女朋友叫小雨")
+    leopold = shell.out("graph", "leopold")
+    assert "Leopold (person): 2 memories" in leopold
+    assert neighbour[:8] in leopold
+    assert "Tomasz" in shell.out("graph", "Tomasz")
+    assert "1 memory" in shell.out("graph", "小雨")
+    assert "Leopold" in shell.out("graph")
+    assert "Leopold (person, also Leo): 2 memories" in shell.out(
+        "graph", "Leopold", "--alias", "Leo"
+    )
+    for word in ("Zoe", "clocks", "Never the", "without", "Push"):
+        assert f"no memory names '{word}'" in shell.run("graph", word, code=1).stderr
+    assert json.loads(shell.run("--json", "graph", "Zoe", code=1).stdout)["found"] is False

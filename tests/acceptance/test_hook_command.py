@@ -148,6 +148,19 @@ def test_an_empty_memory_says_nothing(agent):
         assert agent.event(event, prompt="hello there", source="startup") == ""
 
 
+def test_a_secret_is_injected_only_where_the_prompt_surely_asks_for_it(call, agent):
+    call.store("The Wi-Fi password of the house is tulpen-regen-88")
+    call.store("The neighbour of the house has two dogs, and the house a green door")
+    call.ok("PUT", "/api/hot/identity", {"value": "The PIN of the alarm is 4471"})
+    for prompt in ("my neighbour waters the plants of the house", "is there a house by the lake?"):
+        assert "tulpen" not in agent.event("UserPromptSubmit", prompt=prompt)
+    started = agent.event("SessionStart", source="startup")
+    assert "tulpen" not in started
+    assert "4471" not in started
+    asked = agent.event("UserPromptSubmit", prompt="what is the Wi-Fi password of the house?")
+    assert "tulpen" in asked
+
+
 @pytest.mark.parametrize("source", ["startup", "resume", "compact"])
 def test_a_session_starts_with_what_is_always_worth_knowing(call, agent, source):
     call.store("Ana lives in Kiel", importance=1.0)

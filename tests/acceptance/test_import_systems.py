@@ -305,6 +305,7 @@ def test_aiders_output_and_commands_are_no_turns(shell, tmp_path):
         ("memory-md", lambda t: written(t / "x.json", '{"root": {"desc": "r"}}'), "tree"),
         ("tree", lambda t: written(t / "x.json", '[{"text": "a wall"}]'), "warm"),
         ("mem0", lambda t: written(t / "x.json", '{"identity": {"a": 1}}'), "evoclaw"),
+        ("mem0", lambda t: written(t / "deploy.md", "- run make\n"), "a Markdown page"),
     ],
 )
 def test_a_named_format_that_is_wrong_is_refused_with_what_it_is(

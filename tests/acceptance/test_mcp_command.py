@@ -19,6 +19,7 @@ from machine import peak_kb
 from shells import COMMAND, Shell
 
 from thermocline.daemon.cli.program import options
+from thermocline.daemon.schemas.tools import tools_of
 
 PROGRAM = [sys.executable, "-m", "thermocline.daemon.cli.program"]
 META = "io.modelcontextprotocol/"
@@ -125,7 +126,7 @@ def test_a_session_of_the_old_era(session):
     client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert client.ok("ping") == {}
     tools = client.ok("tools/list")
-    assert [one["name"] for one in tools["tools"]] == ["recall", "remember", "context", "forget"]
+    assert [one["name"] for one in tools["tools"]] == [tool.name for tool in tools_of("default")]
     assert "resultType" not in tools
     kept = client.tool("remember", text="The gate code is 4711")
     assert kept["isError"] is False
@@ -189,6 +190,46 @@ def test_what_is_no_request_is_refused_and_the_next_is_answered(session):
     wrong = client.tool("recall", question="x")
     assert wrong["isError"] is True
     assert "question" in wrong["content"][0]["text"]
+
+
+def test_a_request_that_breaks_json_rpc_says_why(session):
+    client = session()
+    for wrong, key, why in [
+        ({"jsonrpc": "1.0", "id": 77, "method": "ping"}, 77, "'jsonrpc' must be"),
+        ({"id": "a", "method": "ping"}, "a", "'jsonrpc' must be"),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, None, "'id' must be"),
+        ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1, "'method' must be"),
+    ]:
+        client.send(wrong)
+        answer = client.next()
+        assert (answer["id"], answer["error"]["code"]) == (key, -32600)
+        assert why in answer["error"]["message"]
+    message = client.ask("tools/call")["error"]["message"]
+    assert message == "'name' is missing: expected one of recall, remember, context, forget"
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
+def test_a_batch_is_answered_in_the_version_that_has_batches(session, version):
+    client = session("--agent-id", "batch")
+    client.ok("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "c"})
+    call = {"name": "remember", "arguments": {"text": "The gate code is 4711"}}
+    client.send(
+        [
+            {"jsonrpc": "2.0", "id": "ping", "method": "ping"},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": call},
+            {"id": "wrong", "method": "ping"},
+        ]
+    )
+    answers = client.next()
+    if version == "2025-03-26":
+        assert [answer["id"] for answer in answers] == ["ping", "call", "wrong"]
+        assert answers[1]["result"]["isError"] is False
+        assert answers[2]["error"]["code"] == -32600
+    else:
+        assert answers["error"]["code"] == -32600
+    assert client.ok("ping") == {}
+    assert client.end() == 0
 
 
 def test_resources_are_the_hot_state_and_memories(session):
@@ -297,7 +338,7 @@ def test_a_daemon_that_cannot_be_started_is_told_of(tmp_path):
 
 def test_without_a_daemon_every_call_says_how_to_start_one(tmp_path):
     client = Session(THERMOCLINE_SOCKET=str(tmp_path / "none.sock"))
-    assert len(client.ok("tools/list")["tools"]) == 4
+    assert len(client.ok("tools/list")["tools"]) == len(tools_of("default"))
     told = client.tool("recall", query="x")
     assert told["isError"] is True
     assert 'start it with "thermocline daemon"' in told["content"][0]["text"]

@@ -26,6 +26,21 @@ def test_a_session_from_its_start_to_its_replay(shell):
     assert shell.json("sessions", "show", key)["status"] == "active"
 
 
+def test_a_session_is_named_by_its_name_where_only_one_has_it(shell):
+    first = shell.out("sessions", "start", "release").strip()
+    assert shell.out("sessions", "archive", "release") == f"archived {first}\n"
+    assert shell.out("sessions", "reopen", "release") == f"active {first}\n"
+    shell.out("store", "The gate code is 4711")
+    shell.out("retrieve", "what is the gate code?", "--session", "release")
+    assert shell.json("sessions", "used", "release")["session"] == first
+    second = shell.out("sessions", "start", "release").strip()
+    refused = shell.run("sessions", "archive", "release", code=1).stderr
+    assert "2 sessions are called 'release'" in refused
+    assert first in refused
+    assert second in refused
+    assert "id or name 'x'" in shell.run("sessions", "show", "x", code=1).stderr
+
+
 def test_wrong_words_say_what_is_missing(shell):
     for words, told in [
         (("show",), "show needs ID"),

@@ -93,15 +93,19 @@ def fit(chosen: Sequence[Example]) -> list[float]:
         for example in chosen:
             parts = example.sentences
             if example.stands:
-                parts = [max(parts, key=lambda part: _odds(weights, part))] if parts else []
+                parts = [max(parts, key=lambda part: odds(weights, part))] if parts else []
                 rows += [(part, True, _WORTH_OF_STANDING * example.worth) for part in parts]
             else:
                 rows += [(part, False, example.worth) for part in parts]
-        weights = _regression(rows, weights)
+        weights = regression(rows, weights)
     return weights
 
 
-def _regression(rows: Sequence[tuple[list[int], bool, float]], start: list[float]) -> list[float]:
+def regression(rows: Sequence[tuple[list[int], bool, float]], start: list[float]) -> list[float]:
+    """The weights of a logistic regression, and last the constant, by Newton's method.
+
+    A row is the places of the signals that it has, whether it is one, and its worth.
+    """
     weights, size = start, len(start)
     for _ in range(_STEPS):
         slope = [_RIDGE * weight for weight in weights[:-1]] + [0.0]
@@ -109,7 +113,7 @@ def _regression(rows: Sequence[tuple[list[int], bool, float]], start: list[float
             [_RIDGE * (row == column < size - 1) for column in range(size)] for row in range(size)
         ]
         for part, stands, worth in rows:
-            likely = 1 / (1 + math.exp(-_odds(weights, part)))
+            likely = 1 / (1 + math.exp(-odds(weights, part)))
             places = [*part, size - 1]
             for row in places:
                 slope[row] += worth * (likely - stands)
@@ -119,7 +123,8 @@ def _regression(rows: Sequence[tuple[list[int], bool, float]], start: list[float
     return weights
 
 
-def _odds(weights: Sequence[float], part: Sequence[int]) -> float:
+def odds(weights: Sequence[float], part: Sequence[int]) -> float:
+    """The logarithm of the odds of a row."""
     return weights[-1] + sum(weights[at] for at in part)
 
 
@@ -131,7 +136,7 @@ def main() -> None:
         weights = fit([example for at, example in enumerate(known) if at % _FOLDS != fold])
         for example in known[fold::_FOLDS]:
             count = counts.setdefault((example.group, example.stands), [0, 0])
-            count[0] += any(_odds(weights, part) > threshold for part in example.sentences)
+            count[0] += any(odds(weights, part) > threshold for part in example.sentences)
             count[1] += 1
     weights = fit(known)
     for name, weight in sorted(zip(_NAMES, weights, strict=False), key=lambda pair: -pair[1]):

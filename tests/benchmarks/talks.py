@@ -14,6 +14,7 @@ import argparse
 import json
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,11 @@ def _judge(wire: Wire, talk: Any, *, show: bool) -> dict[str, str]:
 
 
 def _leaked(folder: Path, secrets: list[str]) -> int:
-    contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    contents = []
+    for path in filter(Path.is_file, folder.rglob("*")):
+        # A state file is replaced by a rename.
+        with suppress(FileNotFoundError):
+            contents.append(path.read_bytes())
     patterns = (rb"(?<![\w.-])" + secret.encode() + rb"(?![\w.-])" for secret in secrets)
     return sum(any(re.search(one, content) for content in contents) for one in patterns)
 

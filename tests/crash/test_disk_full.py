@@ -17,8 +17,8 @@ from world import World
 
 from thermocline.daemon.client import ApiError
 
-# How soon it looks whether there is room.
-WATCHFUL = ("store.state_file_check_seconds=0.1",)
+# How soon it looks whether there is room; and who waits for an index that has none, hangs.
+WATCHFUL = ("store.state_file_check_seconds=0.1", "index.search_wait_ms=60000")
 SEED = int(os.environ.get("THERMOCLINE_SEED", "21"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from empty_database import copy_empty_databases
 from store_parts import store_context
 
 from thermocline.daemon.config.settings import Rules
@@ -18,6 +19,12 @@ from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.transaction import Event
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _empty_databases() -> None:
+    """The stores in the test's own process begin with a copy."""
+    copy_empty_databases()
 
 
 @pytest.fixture

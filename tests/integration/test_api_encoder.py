@@ -48,7 +48,7 @@ def test_without_an_encoder_the_verb_says_how_to_have_one(
     shell = Shell(shared_daemon.socket, call.agent)
     assert call.ok("GET", "/api/status")["encoder"] is None
     assert call.ok("GET", "/api/encoder")["encoder"] is None
-    assert call("POST", "/api/encoder/try").status == 503
+    assert call("POST", "/api/encoder/try").status == 409
     output = shell.out("encoder")
     assert "no encoder is configured" in output
     assert f"thermocline config --set '{EMBED}=[\"static:/a/folder\"]'" in output

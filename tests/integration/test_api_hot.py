@@ -99,43 +99,60 @@ def test_values_are_merged_not_replaced(call):
     assert (project["status"], project["description"]) == ("active", "a ketch")
 
 
-def test_entries_are_removed_by_name_or_text(call):
-    call.ok("PUT", "/api/hot/task", {"text": "buy tea & milk"})
+def test_entries_are_removed_by_name_or_exact_text(call):
+    for key in ("identity", "owner_profile"):
+        call.ok("PUT", f"/api/hot/{key}", {"tea & milk": key, "tea": f"{key} stays"})
+    for key in ("lesson", "event", "task", "project"):
+        for text in ("tea & milk", f"{key} stays"):
+            call.ok(
+                "PUT", f"/api/hot/{key}", {"text": text} if key != "project" else {"name": text}
+            )
+    for key in ("identity", "owner_profile", "lesson", "event", "task", "project"):
+        target = f"/api/hot/{key}?name=tea%20%26%20milk"
+        assert call.ok("DELETE", target) == {"removed": key, "name": "tea & milk"}
+        assert call("DELETE", target).refusal() == (404, "not_found", "name")
+        assert f"{key} stays" in json.dumps(state(call))
+    assert "milk" not in json.dumps(state(call))
+    assert call("DELETE", "/api/hot/lessons?name=x").refusal() == (400, "invalid", "key")
+
+
+def test_a_value_of_the_wrong_shape_changes_nothing(call):
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex"})
-    gone = call.ok("DELETE", "/api/hot/task?name=buy%20tea%20%26%20milk")
-    assert gone == {"removed": "task", "name": "buy tea & milk"}
-    call.ok("DELETE", "/api/hot/identity?name=agent_name")
-    assert "buy tea" not in json.dumps(state(call))
-    assert "Alex" not in json.dumps(state(call))
-    again = call("DELETE", "/api/hot/task?name=buy%20tea%20%26%20milk")
-    assert again.refusal() == (404, "not_found", "name")
 
+    def content() -> Any:
+        found = state(call)
+        found.pop("generated_at", None)
+        found.pop("updated_at", None)
+        return found
 
-@pytest.mark.parametrize(
-    ("key", "value", "field"),
-    [
-        ("nothing", {"text": "x"}, "key"),
-        ("identity", "Alex", "identity"),
-        ("identity", {"": "x"}, "identity"),
-        ("lesson", {"category": "x"}, "text"),
-        ("lesson", {"text": "x", "importance": 2}, "importance"),
-        ("event", {"text": "x", "timestamp": "soon"}, "timestamp"),
-        ("project", {"status": "active"}, "name"),
+    before = content()
+    keys = ("identity", "owner_profile", "lesson", "event", "task", "project")
+    for key, value, field in [
+        *((key, {"text": "x"}, "key") for key in ("nothing", "lessons", "extra", "Identity")),
+        *((key, value, key) for key in keys for value in ("text", 17, True, [], [{"text": "x"}])),
+        ("identity", {"": "x"}, "identity"), ("identity", {" ": 1}, "identity"),
+        ("lesson", {"category": "x"}, "text"), ("lesson", {"text": " \n"}, "text"),
+        ("event", {"text": 5}, "text"), ("task", {"text": None}, "text"),
+        *(("lesson", {"text": "x", "importance": n}, "importance") for n in (2, -1, "high", True)),
+        ("lesson", {"text": "x", "category": 5}, "category"),
+        ("lesson", {"text": "x", "category": "../.."}, "category"),
+        ("task", {"text": "x", "status": 1}, "status"),
+        *(("event", {"text": "x", "timestamp": at}, "timestamp") for at in ("soon", -1, [])),
+        ("project", {"status": "active"}, "name"), ("project", {"name": " "}, "name"),
+        ("project", {"name": "x", "status": []}, "status"),
+        ("project", {"name": "x", "description": 5}, "description"),
         ("identity", {"big": "x" * 20_000}, "identity"),
+        ("owner_profile", {"bio": "ä" * 8_190}, "owner_profile"),
         ("lesson", {"text": "owl " * 1500, "importance": 0.9}, "lesson"),
-    ],
-)
-def test_a_value_of_the_wrong_shape_changes_nothing(call, key, value, field):
-    call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex"})
-    before = state(call)
-    status, _, found = call("PUT", f"/api/hot/{key}", value).refusal()
-    assert status in {400, 413}
-    assert found == field
-    after = state(call)
-    for document in (before, after):
-        document.pop("generated_at", None)
-        document.pop("updated_at", None)
-    assert after == before
+    ]:  # fmt: skip
+        answer = call("PUT", f"/api/hot/{key}", value)
+        status, _, found = answer.refusal()
+        assert (status in {400, 413}, found) == (True, field), (key, value)
+        if field == "key":
+            assert all(valid in answer.body["error"]["message"] for valid in keys)
+        if not isinstance(value, dict):
+            assert "such as {" in answer.body["error"]["hint"]
+    assert content() == before
 
 
 def test_an_important_memory_is_promoted(call):

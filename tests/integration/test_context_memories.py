@@ -212,3 +212,27 @@ def test_a_session_sees_only_its_category_in_every_section(call):
     shown = text_of(call, "what do I need?", session=session["id"])
     assert "Fridays" in shown
     assert "nuts" not in shown
+
+
+@pytest.mark.parametrize("format_", ["thermocline", "json", *SYSTEMS])
+def test_a_secret_is_in_no_block_that_does_not_ask_for_it(call, format_):
+    secret = "tulpen-regen-88"
+    stored = call.store(f"The Wi-Fi password of the house is {secret}", importance=0.9, pinned=True)
+    assert "password" in stored["warning"]
+    call.store("I take 50 mg of losartan every morning", importance=0.9)
+    call.ok("PUT", "/api/kv/router-password", {"value": secret})
+    for query in ("", "which pills do I take?", "which colour has the house of my aunt?"):
+        for found in (False, True):
+            body = {"query": query, "format": format_, "found": found, "max_tokens": 4_000}
+            answer = call("POST", "/api/context", body)
+            assert secret not in json.dumps(answer.body), (query, found)
+    tool = {"query": "what is the Wi-Fi password?"}
+    assert secret in json.dumps(call.ok("POST", "/api/tools/context", tool))
+    asked = call.ok("POST", "/api/context", {**tool, "max_tokens": 4_000})
+    assert secret in asked["text"]
+
+
+def test_a_secret_that_was_replaced_is_not_shown_beside_what_replaced_it(call):
+    call.store("The password of the router is tulpen-regen-88", importance=0.9)
+    call.store("The password of the router is on the yellow note", importance=0.9)
+    assert "tulpen" not in text_of(call, "which pills do I take?")

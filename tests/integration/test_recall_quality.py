@@ -170,13 +170,15 @@ def collections(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_collection_is_compared_with_both_baselines_with_structure_and_without(collections):
-    made = measured("--collection", str(collections))
+def test_a_collection_is_asked_with_an_encoder_beside_the_baselines(collections, tmp_path):
+    model = write(tmp_path / "model")
+    made = measured("--collection", str(collections), "--encoder", f"static:{model}")
     assert list(made) == ["talks", "talks, text alone"]
     for rows in made.values():
         assert list(rows) == ["thermocline", "fts5", "porter + stop", "simple ranker"]
         assert all(row["questions"] == 6 for row in rows.values())
         assert rows["thermocline"]["R@5"] == 1.0
+    assert made["talks"]["thermocline"]["P@1"] == 1
 
 
 @pytest.mark.soak
@@ -186,12 +188,3 @@ def test_the_weights_are_fitted_with_each_kind_held_out(collections):
     kinds = {row.split()[0]: [float(figure) for figure in row.split()[1:]] for row in rows[:3]}
     assert list(kinds) == ["everyday", "facts", "talks"]
     assert kinds["talks"] == [6.0, *[1.0] * 6]
-
-
-def test_a_collection_is_asked_with_the_vectors_of_an_encoder(tmp_path):
-    path = tmp_path / "talk.json"
-    path.write_text(json.dumps([collection("talk")]), encoding="utf-8")
-    model = write(tmp_path / "model")
-    table = measured("--collection", str(path), "--encoder", f"static:{model}")["talk"]
-    assert table["thermocline"]["questions"] == 3
-    assert table["thermocline"]["P@1"] == 1

@@ -19,6 +19,8 @@ from earlier_release import RELEASES, losses, shown
 from thermocline.daemon.client import ApiError
 from thermocline.daemon.errors import Conflict
 from thermocline.daemon.store import engine, memories
+from thermocline.daemon.store.database import migrate
+from thermocline.daemon.store.full_text import is_current
 from thermocline.daemon.store.schema import MIGRATIONS, Migration
 
 OpenStore = Callable[..., Awaitable[Any]]
@@ -30,6 +32,11 @@ BROKEN = (*MIGRATIONS, Migration(THIS + 1, ("CREATE TABLE half (x TEXT) STRICT",
 
 def texts(db: sqlite3.Connection) -> list[str]:
     return sorted(text for (text,) in db.execute("SELECT text FROM memories"))
+
+
+def tables(db: sqlite3.Connection) -> set[tuple[str, str]]:
+    made = db.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return {(name, " ".join(sql.split())) for name, sql in made}
 
 
 def version_of(path: Path) -> int:
@@ -178,6 +185,28 @@ def test_this_release_opens_what_an_earlier_release_wrote(written):
         assert [*losses(seen, shown(device))], "a change is noticed"
     assert version_of(device.folder() / "memory.db") == THIS
     assert [*device.folder().glob(f"memory.db.v{before}-*")] or before == THIS
+
+
+def test_a_memory_of_an_earlier_release_has_the_tables_of_a_new_one(written):
+    device = at_the_time(written, written)
+    with ending(device.start()):
+        device.edit(next(iter(then(written)["memories"])), text="The gate code is 4713")
+    with closing(sqlite3.connect(":memory:")) as new:
+        migrate(new, Path(":memory:"), MIGRATIONS)
+        with closing(sqlite3.connect(device.folder() / "memory.db")) as upgraded:
+            assert tables(upgraded) == tables(new), "a released migration was changed: add another"
+
+
+@pytest.mark.parametrize("received", [False, True])
+def test_rows_that_a_newer_device_sent_are_indexed_once_their_kind_is_known(received, tmp_path):
+    later = Migration(THIS + 1, (), {"tune_fts": ("text",)})
+    path = tmp_path / "memory.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        migrate(db, path, MIGRATIONS)
+        if received:
+            db.execute("INSERT INTO rows VALUES ('tune', 't1', '{}', '{}', 1)")
+        migrate(db, path, (*MIGRATIONS, later))
+        assert is_current(db) is not received
 
 
 def test_this_release_joins_the_replica_of_an_earlier_release(written, tmp_path):

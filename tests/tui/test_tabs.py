@@ -16,7 +16,7 @@ from thermocline.tui.feed import ReadOnlyClient
 from thermocline.tui.views import VIEWS
 from thermocline.tui.views.memory_detail import MemoryDetail
 
-SIZES = ((20, 5), (40, 12), (80, 24), (120, 40))
+SIZES = ((20, 5), (40, 12), (120, 40))
 HOSTILE = (
     "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b31m bell\x07 back\x08\x08\x08 carriage\rreturn",
     "[bold red]markup[/] [/nothing] [@click=app.quit]press[/] [[ \\[ ]",

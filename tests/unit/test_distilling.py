@@ -4,11 +4,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.cues import emotion_of, outcome_of
+from thermocline.daemon.language.cues import outcome_of
 from thermocline.daemon.language.distilling import (
     SUMMARY_BYTES,
     Distilled,
-    actions_of,
     core_summary,
     distil,
     facts,
@@ -17,8 +16,7 @@ from thermocline.daemon.language.distilling import (
     topics_of,
 )
 from thermocline.daemon.language.names import people
-from thermocline.daemon.language.sentences import json_bytes, sentences, shortened, utf8_bytes
-from thermocline.daemon.language.speech import utterances
+from thermocline.daemon.language.sentences import json_bytes, shortened, utf8_bytes
 from thermocline.daemon.language.vocabulary import not_topics
 
 KEYS = {"fact", "emotion", "people", "topics", "actions", "outcome", "urls", "commands", "paths"}
@@ -85,58 +83,6 @@ def test_the_size_is_that_of_what_is_returned():
     assert told.distilled.topics == ("shipped",)
 
 
-def talk(*lines: str) -> str:
-    return "\n".join(lines)
-
-
-def test_the_fact_is_the_statement_that_says_most():
-    for text, fact in [
-        (
-            talk(
-                "User: Should we use Postgres or SQLite?",
-                "Agent: SQLite is enough here.",
-                "User: OK, let's go with SQLite then.",
-                "Agent: Great, I'll set it up.",
-            ),
-            "Let's go with SQLite then",
-        ),
-        (
-            talk(
-                "User: The gate code is 4711.",
-                "Agent: Noted!",
-                "User: No wait, the gate code is 4712, not 4711.",
-            ),
-            "The gate code is 4712, not 4711",
-        ),
-        (
-            talk(
-                "User: hi",
-                "Agent: Hello! How can I help you today?",
-                "User: I prefer dark mode.",
-                "Agent: Got it, I'll remember that.",
-            ),
-            "I prefer dark mode",
-        ),
-        (talk("Ada: When is the demo?", "Bob: Friday at 10."), "When is the demo? Friday at 10"),
-        (
-            talk(
-                "It was raining all day long.", "Decision: ship on March 3.", "We went home late."
-            ),
-            "Decision: ship on March 3",
-        ),
-        ("用户：我们决定使用Postgres数据库。助手：好的，我来部署。", "我们决定使用Postgres数据库"),
-        (
-            talk("User: Wir haben entschieden, morgen zu liefern.", "Agent: Gut."),
-            "Wir haben entschieden, morgen zu liefern",
-        ),
-        (
-            talk("[10:01] <ada> lunch?", "[10:15] <bob> root cause was an expired certificate"),
-            "root cause was an expired certificate",
-        ),
-    ]:
-        assert distil(text).fact == fact
-
-
 def test_the_shape_is_evoclaws_with_the_references_beside_it():
     told = distil("User: run `make install` in /srv/app, see https://docs.example.com/x")
     built = msgspec.to_builtins(told)
@@ -182,18 +128,6 @@ def test_a_shortened_text_fits_and_begins_as_the_whole_does(text, room):
     short = shortened(text, room)
     assert json_bytes(short) <= room or short == ""
     assert text.startswith(short.removesuffix("…")) or not text.isprintable()
-
-
-def test_a_cut_is_between_clauses_words_or_whole_characters():
-    for text, short in [
-        ("deployed to production because the old server is slow", "deployed to production"),
-        ("one two three four five sixth", "one two three four five…"),
-        ("a" * 40, "a" * 25 + "…"),
-        ("e\u0301" * 20, "e\u0301" * 8 + "…"),
-        ("the build fails with `error: no linker`", "the build fails…"),
-        ("👩\u200d👩\u200d👧 so much text here for sure", "👩\u200d👩\u200d👧 so…"),
-    ]:  # fmt: skip
-        assert shortened(text, 28) == short
 
 
 def test_of_many_details_the_first_stay():
@@ -262,38 +196,6 @@ def test_what_was_wrong_and_works_now_ended_well():
     assert (told.fact, told.outcome) == ("raised the timeout to 60 s and it works", "positive")
 
 
-def test_confirmed_advice_counts_and_small_talk_and_tables_do_not():
-    for text, fact in [
-        (
-            talk(
-                "User: npm run build is slow",
-                "Agent: The cache is cold. Add --prefer-offline to the install step.",
-                "User: passes in 40 s, that was it",
-            ),
-            "Add --prefer-offline to the install step",
-        ),
-        (
-            talk(
-                "User: the office moves to Kant Street 12", "Agent: Want a reminder?", "User: yes"
-            ),
-            "the office moves to Kant Street 12",
-        ),
-        (
-            talk("| users | p99 |", "|---|---|", "| 100 | 40 ms |", "", "The pool has 50 slots."),
-            "The pool has 50 slots",
-        ),
-    ]:
-        assert distil(text).fact == fact
-
-
-def test_emotions_are_those_that_somebody_feels():
-    for text, emotion in [
-        ("I am so happy!", "happy"), ("I'm not happy", "sad"), ("I am not worried", "neutral"),
-        ("I was frustrated but now I'm glad", "angry → happy"), ("No thanks", "neutral"),
-    ]:  # fmt: skip
-        assert emotion_of([text]) == emotion
-
-
 def test_what_agents_are_glad_of_is_nobodys_emotion():
     assert distil("User: The port is 80.\nAgent: I am thrilled and grateful!").emotion == "neutral"
 
@@ -321,55 +223,6 @@ def test_topics_come_from_any_script_and_not_from_references():
     ]:  # fmt: skip
         assert set(topics_of(text, "")) <= topics
         assert bool(topics_of(text, "")) == bool(topics)
-
-
-def test_actions_are_verb_phrases_of_at_most_sixty_characters():
-    for text, actions in [
-        ("Let's deploy to testnet first", ("deploy to testnet first",)),
-        ("We decided to use Postgres because it scales, and I'll write the docs tomorrow",
-         ("decided to use Postgres", "write the docs tomorrow")),
-        ("It was not deployed. He hasn't fixed the bug", ()),
-        ("TODO: buy milk", ("buy milk",)),
-        ("deployed " + "very " * 30 + "well", ("deployed " + ("very " * 10).rstrip(),)),
-    ]:  # fmt: skip
-        found = actions_of([text])
-        assert found == actions
-        assert all(len(action) <= 60 for action in found)
-
-
-def test_speakers_are_told_from_other_words_before_a_colon():
-    for text, speakers in [
-        ("User: hi. Agent: hello", [("user", ""), ("agent", "")]),
-        ("Human: a\n\nAI: b", [("user", ""), ("agent", "")]),
-        ("[12:03] <ada> hi\n[12:04] <bob> yo", [("person", "ada"), ("person", "bob")]),
-        ("12/31/23, 10:15 PM - Ada Smith: I moved\n12/31/23, 10:16 PM - Bo: did you?",
-         [("person", "Ada Smith"), ("person", "Bo")]),
-        ("**User:** hi\n\n**Assistant:** hello", [("user", ""), ("agent", "")]),
-        ("Note: the port is 80\nPort: 8080\nOwner: Ada", [("", "")]),
-        ("See: http://a.example", [("", "")]),
-        ("[09:15] lena: it broke\n[09:16] omar: reverted",
-         [("person", "lena"), ("person", "omar")]),
-        ("User: this\n```\nOSError: no disk for you\nAgent: x\n```\nAgent: Ah",
-         [("user", ""), ("agent", "")]),
-        ("用户：我喜欢茶。助手：好的。", [("user", ""), ("agent", "")]),
-        ("Preface\nAda: I like it. Bob: No!", [("", ""), ("person", "Ada"), ("person", "Bob")]),
-    ]:  # fmt: skip
-        assert [(one.role, one.speaker) for one in utterances(text)] == speakers
-
-
-def test_sentences_end_where_they_end():
-    for text, number in [
-        ("Dr. Smith met J. Doe at 3.5 p.m. on Monday. Then e.g. this! What?", 3),
-        ("See https://a.example/?q=1 and v1.2.3. Done", 2),
-        ("今日は晴れ。明日は雨！", 2),
-        ("# Title\n- [x] **Bold** done\n- [ ] two\n\n```\ncode. here\n```\n---\n", 2),
-        ("a long line that was wrapped by the editor in\nthe middle of it", 1),
-        ("i like it. you too? ok", 3),
-        ("2**8 is 256", 1),
-        ("It took 200 ms. The limit is 100. I said no. See No. 5", 4),
-        ("| a | b |\n|---|---|\n| 1 | 2 |", 0),
-    ]:
-        assert len(sentences(text)) == number
 
 
 def test_a_long_text_of_anything_is_read_in_good_time():

@@ -169,16 +169,3 @@ def test_days_are_those_of_the_one_who_asks(remembered):
     east = dt.timezone(dt.timedelta(hours=9))
     assert texts(ask(db, "what was yesterday?", local=east))[0] == "the kiln was lit"
     assert texts(ask(db, "what was yesterday?"))[0] == "the roof was done"
-
-
-def test_what_a_person_declared_to_mean_the_same_finds_it_in_both_directions(remembered):
-    db = remembered(
-        [memory(1, "storefront-v2 is deployed from main"), memory(2, "the shop closes at six")]
-    )
-    own = Tuning(synonyms={"the shop": ["storefront-v2"]})
-    assert set(texts(ask(db, "what is with the shop?", own))[:2]) == {
-        "storefront-v2 is deployed from main",
-        "the shop closes at six",
-    }
-    assert "the shop closes at six" in texts(ask(db, "storefront-v2", own))
-    assert "the shop closes at six" not in texts(ask(db, "storefront-v2"))

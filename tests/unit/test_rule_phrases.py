@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.language.comparison import repeats
-from thermocline.daemon.language.cues import outcome_of
-from thermocline.daemon.language.distilling import Distilled, core_summary
+from thermocline.daemon.language.cues import emotion_of, outcome_of
+from thermocline.daemon.language.distilling import Distilled, actions_of, core_summary, distil
 from thermocline.daemon.language.extraction import extract_turns
 from thermocline.daemon.language.names import people
-from thermocline.daemon.language.speech import Turn
+from thermocline.daemon.language.sentences import sentences, shortened
+from thermocline.daemon.language.speech import Turn, utterances
 from thermocline.daemon.memory.similarity import exact_key
 
 FILE = Path(__file__).parents[1] / "data" / "rule_phrases.txt"
@@ -24,11 +26,11 @@ def sections() -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     name = ""
     for line in FILE.read_text("utf-8").splitlines():
-        if line.startswith("["):
-            name = line.strip("[]")
+        if heading := re.fullmatch(r"\[([a-z ]+)\]", line):
+            name = heading[1]
         elif line and not line.startswith("#"):
             text, _, expected = line.partition(" =>")
-            found[name].append((text, expected.strip()))
+            found[name].append((text.replace("\\n", "\n"), expected.strip()))
     return found
 
 
@@ -56,6 +58,12 @@ def observations(text: str) -> str:
 READINGS: dict[str, Callable[[str], str]] = {
     "outcome": lambda text: outcome_of([text]),
     "people": lambda text: " | ".join(people(text)),
+    "fact": lambda text: distil(text).fact,
+    "shortened": lambda text: shortened(text, 28),
+    "emotion": lambda text: emotion_of([text]),
+    "actions": lambda text: " | ".join(actions_of([text])),
+    "speakers": lambda text: " | ".join(f"{one.role}:{one.speaker}" for one in utterances(text)),
+    "number of sentences": lambda text: str(len(sentences(text))),
     "core summary": summary,
     "unrelated": lambda pair: "related" * related(pair),
     "different key": lambda pair: "the same" * have_one_key(pair),

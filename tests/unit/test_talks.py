@@ -33,33 +33,18 @@ def phrases() -> list[str]:
     return [line for line in lines if not line.startswith("#")]
 
 
-@pytest.mark.parametrize("phrase", phrases())
-def test_what_is_kept_of_the_turns_of_the_table(phrase):
-    told, kept = phrase.split(" =>")
-    turns = [
-        agent(turn[3:]) if turn.startswith("A: ") else Turn("user", turn)
-        for turn in told.split(" // ")
-    ]
-    assert observed(*turns) == [one for one in kept.strip().split(" // ") if one]
-
-
-@pytest.mark.parametrize(
-    ("turns", "kept"),
-    [
-        (["We never commit generated files in this code base."], 0),
-        (["My mother visits in May.", "She doesn't eat pork."], 1),
-        (["There will be 24 of us at the party"], 0),
-        (["Which database for the archive? We took Turso."], 0),
-        ([agent("Which database should I use for the archive?"), "We decided on Turso"], 0),
-    ],
-)
-def test_what_a_person_would_keep_is_not_lost(turns, kept):
-    assert len(observed(*turns)) == kept + 1
-
-
-def test_the_day_of_a_month_ends_no_sentence():
-    said = "Der Termin beim Kinderarzt ist am 14. um elf"
-    assert observed(f"{said}. Lotta muss die U9 machen.")[0] == said
+def test_what_is_kept_of_the_turns_of_the_table():
+    wrong = []
+    for phrase in phrases():
+        said, expected = phrase.split(" =>")
+        turns = [
+            Turn("assistant", turn[3:]) if turn.startswith("A: ") else Turn("user", turn)
+            for turn in said.split(" // ")
+        ]
+        kept = observed(*turns)
+        if kept != [text for text in expected.strip().split(" // ") if text]:
+            wrong.append((phrase, kept))
+    assert wrong == []
 
 
 def test_the_no_of_an_answer_is_no_correction():
@@ -75,41 +60,6 @@ def test_a_name_that_is_said_in_passing_is_the_users():
     ):
         (one,) = extract_turns([Turn("user", said)])
         assert one.profile.get("name") == name
-
-
-@pytest.mark.parametrize(
-    ("turns", "last"),
-    [
-        (["My mother Dora visits in May.", "she doesn't eat fish"], "she [Dora] doesn't eat fish"),
-        (["Felix is our son. He's allergic to kiwis."], "He's [Felix] allergic to kiwis"),
-        (
-            ["Football practice is on Wednesdays.", "They moved it to Thursdays."],
-            "They moved it [Football practice] to Thursdays",
-        ),
-        (
-            ["Meine Schwester Annegret hilft beim Packen. Sie darf nichts Schweres heben."],
-            "Sie [Annegret] darf nichts Schweres heben",
-        ),
-        (
-            ["Wir haben die Spedition Hollmann gebucht. Sie kommen am 27. Februar um sieben."],
-            "Sie [Spedition Hollmann] kommen am 27. Februar um sieben",
-        ),
-        (
-            ["Balu bekommt morgens eine halbe Tablette. Genau, er verträgt kein Hühnchen."],
-            "Er [Balu] verträgt kein Hühnchen",
-        ),
-        (
-            ["My mum looks after the cat in May. He needs his pills at seven."],
-            "He [the cat] needs his pills at seven",
-        ),
-        (
-            ["My aunt Rosalind and my cousin Devlin come.", "She can't have barley."],
-            "She [Rosalind] can't have barley",
-        ),
-    ],
-)
-def test_a_pronoun_gets_its_name_in_brackets(turns, last):
-    assert observed(*turns)[-1] == last
 
 
 def test_the_name_may_have_been_said_in_what_was_kept_before():
@@ -167,40 +117,6 @@ def test_what_was_kept_of_a_problem_before_is_corrected_by_its_solution():
     assert one.corrects == problem
 
 
-@pytest.mark.parametrize(
-    ("asked", "reply", "texts"),
-    [
-        (
-            "How many people are coming?",
-            "fifty-two. wait no, the cousins dropped out so it's 47 now",
-            ["How many people are coming? wait no, the cousins dropped out so it's 47 now"],
-        ),
-        (
-            "Was kostet die Stunde?",
-            "48 Euro. halt, seit Mai ja 53",
-            ["Was kostet die Stunde? halt, seit Mai ja 53 [Euro]"],
-        ),
-        ("Have you agreed on a rent?", "We said 900. hm, that was before the visit.", []),
-        ("Is Nils the plumber?", "haha no!! my uncle", ["Is Nils the plumber? haha no!! my uncle"]),
-        ("Ist genug Farbe da?", "Nö", []),
-        (
-            "What is still open?",
-            "The curtains. We want 14 panels of linen",
-            ["The curtains. We want 14 panels of linen"],
-        ),
-        (
-            "Who is doing the catering?",
-            "After four tries we then booked Neri for 30 a head",
-            ["Who is doing the catering? After four tries we then booked Neri for 30 a head"],
-        ),
-        ("And the venue?", "So I thought the mill was out because of the stairs", []),
-    ],
-)
-def test_a_reply_is_kept_with_what_it_answers_and_without_what_it_takes_back(asked, reply, texts):
-    turns = [Turn("assistant", asked), Turn("user", reply)]
-    assert [one.text for one in extract_turns(turns)] == texts
-
-
 def test_a_secret_given_in_the_next_turn_is_cleared_wherever_it_is_repeated():
     assert clear_turns(["What is the PIN?", "4711", "Thanks", "so 4711 it is"]) == [
         "What is the PIN?", "[password removed]", "Thanks", "so [password removed] it is",
@@ -219,27 +135,6 @@ def test_a_secret_given_in_the_next_turn_is_cleared_wherever_it_is_repeated():
 )
 def test_a_password_that_answers_a_question_is_cleared(question, answer, secret):
     assert secret not in clear_turns([question, answer])[1]
-
-
-def test_whoever_answers_a_question_for_a_person_is_who_the_next_pronoun_means():
-    said = observed(
-        agent("Who else may merge?"),
-        "Only Mireille, she answers at odd hours",
-        agent("Noted."),
-        "She can't review on weekends because of her kids",
-    )
-    assert "She [Mireille] can't review on weekends because of her kids" in said
-
-
-def test_what_the_user_asked_is_named_with_the_decision_some_turns_later():
-    said = observed(
-        "Which database for the archive?",
-        agent("SQLite and DuckDB are both candidates."),
-        "fair",
-        agent("Let me know."),
-        "We took Turso in the end",
-    )
-    assert said == ["We took Turso in the end [database for the archive]"]
 
 
 def test_a_code_that_is_said_to_be_that_of_something_secret_is_removed_before_it():

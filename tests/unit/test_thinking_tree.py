@@ -70,13 +70,6 @@ async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same():
     assert tree.text == prompt(TREE)
 
 
-async def test_what_a_model_finds_is_told_with_its_reasons():
-    choices = [{"path": "people/ana", "relevance": 0.9, "reason": "she drinks it"}]
-    reasoning = await reasoner(choices).search(TREE, "tea?", ASKED)
-    assert reasoning.method == "llm"
-    assert [(one.path, one.reason) for one in reasoning.value] == [("people/ana", "she drinks it")]
-
-
 @pytest.mark.parametrize(
     ("tree", "question", "why"),
     [

@@ -123,6 +123,7 @@ class MemoriesView(ResourceView):
                 memory_text.columns_of(self),
                 lambda memory: memory.id,
                 "no memories yet: a adds one",
+                pages=Client.list,
                 copied=lambda memory: memory.text,
                 detail=self._preview,
                 open=OPEN,
@@ -154,14 +155,15 @@ class MemoriesView(ResourceView):
             await self._search()
         else:
             order = {"order": self.order, "reverse": self.reverse}
-            if not await memory_text.read_pages(self, "memories", **self.filters, **order):
+            if not await self.read_pages("memories", **self.filters, **order):
                 return
             self._answer = None
             self.table.columns = memory_text.columns_of(self)
             self.table.sorted_by = (_ORDERS[self.order], self.reverse)
-            empty = "nothing fits the filter" if self.filters else self._parts["memories"].empty
-            empty = "nothing from outside waits" if "outside" in self.filters else empty
-            self.table.empty = Text(empty)
+            if self.filters:
+                outside = "outside" in self.filters
+                words = "nothing from outside waits" if outside else "nothing fits the filter"
+                self.table.empty = Text(words)
         self.draw()
 
     async def _search(self) -> None:

@@ -8,23 +8,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import UNSET
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import ago, heading_of, moment, number_of
 from thermocline.daemon.schemas.memory import MemoryView
 from thermocline.daemon.schemas.recall import Explanation, HitView
 
 from ..charts import bar
-from ..table import PAGE, Column
+from ..table import Column
 from ..text import one_line
-from .resource import ResourceView
 from .view import View
 
 Columns: TypeAlias = list[Column[MemoryView]]
@@ -65,20 +62,6 @@ def short(value: float) -> str:
 def age(when: float, now: float) -> str:
     """`3 d`, for a column."""
     return ago(when, now).removesuffix(" ago")
-
-
-async def read_pages(view: ResourceView, part: str, **filters: Any) -> bool:
-    """Fill a part with the pages of memories that are on the screen; whether that succeeded."""
-    pages: dict[int, list[MemoryView]] = {}
-    total, table = 0, view.table_of(part)
-    for page in table.wanted():
-        call = partial(Client.list, **filters, limit=PAGE, offset=page * PAGE)
-        answer = await view.call(call)
-        if answer is None:
-            return False
-        pages[page], total = answer.results, answer.total
-    table.put(total, pages)
-    return True
 
 
 def columns_of(view: View, *, hits: bool = False) -> Columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from rich.console import RenderableType
@@ -17,7 +18,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from ..table import Column, PagedTable
+from ..table import PAGE, Column, PagedTable
 from .view import Action, View, redraw
 
 T = TypeVar("T")
@@ -36,7 +37,8 @@ class Part(Generic[T]):
         columns: of the table, each with the least width at which it is shown.
         key_of: what a row is known by, so that the cursor stays on it.
         empty: what is shown in place of rows.
-        rows: all rows; None: `update` fills the table page by page.
+        rows: all rows; None: the table is filled page by page.
+        pages: the call that answers a page of rows, such as `Client.list`.
         copied: what `y` copies of a row.
         detail: all of a row, shown beside or below the table.
         open: what Enter does.
@@ -50,6 +52,7 @@ class Part(Generic[T]):
     key_of: Callable[[T], Hashable]
     empty: str
     rows: Callable[[], Sequence[T]] | None = None
+    pages: Callable[..., Any] | None = None
     copied: Callable[[T], str] = str
     detail: Callable[[T], RenderableType] | None = None
     open: Action | None = None
@@ -60,7 +63,7 @@ class Part(Generic[T]):
 
 
 class ResourceView(View):
-    """A subclass says its `parts`, reads them in `update`, and ends that with `self.draw()`.
+    """A subclass says its `parts`, and reads in `update` what is not only read page by page.
 
     Several parts are beside each other where there is room (then the view has the class
     `-beside`), else one is shown, its border names the rest, and left and right go to them.
@@ -220,6 +223,25 @@ class ResourceView(View):
         self.tick()
         self.draw_details()
         self.refresh_bindings()
+
+    async def update(self) -> None:
+        """Read the pages on the screen, and draw them; another `update` ends with `draw`, too."""
+        if all([await self.read_pages(name) for name, part in self._parts.items() if part.pages]):
+            self.draw()
+
+    async def read_pages(self, name: str, **filters: Any) -> bool:
+        """Fill a part with the pages that are on the screen; whether that succeeded."""
+        part, table, total = self._parts[name], self.table_of(name), 0
+        assert part.pages is not None
+        pages: dict[int, list[Any]] = {}
+        for page in table.wanted():
+            call = partial(part.pages, **filters, limit=PAGE, offset=page * PAGE)
+            if (answer := await self.call(call)) is None:
+                return False
+            pages[page], total = answer.results, answer.total
+        table.put(total, pages)
+        table.empty = Text(part.empty)
+        return True
 
     def draw_details(self) -> None:
         """Draw the details of the rows under the cursors."""

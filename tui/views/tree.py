@@ -22,7 +22,7 @@ from ..dialogs import Field
 from ..feed import Done, doing
 from ..table import Column
 from .memory_detail import OPEN
-from .memory_text import age, columns_of, read_pages
+from .memory_text import age, columns_of
 from .resource import Part, ResourceView
 from .view import Action, redraw
 
@@ -255,6 +255,7 @@ class TreeView(ResourceView):
                 [column for column in columns_of(self) if column.label in {"Tier", "Text", "Age"}],
                 lambda memory: memory.id,
                 "no memories in it",
+                pages=Client.list,
                 copied=lambda memory: memory.text,
                 open=OPEN,
                 count=lambda: Text(" of ").append_text(self._path) if self._path else "",
@@ -304,8 +305,7 @@ class TreeView(ResourceView):
         if row.path != self._filed_of:
             self._filed_of = row.path
             self.table_of("filed").to_top()
-        await read_pages(self, "filed", category=row.path)
-        self.table_of("filed").empty = Text(self._parts["filed"].empty)
+        await self.read_pages("filed", category=row.path)
 
     def moved(self) -> None:
         """Another category has other memories."""

@@ -86,7 +86,7 @@ class View(Widget):
     Attributes:
         WATCHES: prefixes of events that change what the view shows, such as `memory` or
             `category.`; `""` for every snapshot, also without an event.
-        ACTIONS: its keys. Taken by the app: `1`-`9` `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f`
+        ACTIONS: its keys. Taken by the app: digits `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f`
             `ctrl+a` `ctrl+t`.
     """
 

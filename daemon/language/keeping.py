@@ -1,0 +1,140 @@
+"""Whether a sentence of a talk is worth keeping: a fact of somebody's life, or of the moment only.
+
+There are more ways to chat than phrases could list, so a sentence is weighed: what speaks for it
+(a number, a day, a name, a habit, an answer) against what speaks of the moment (a mood, a verdict,
+a guess, a supposition, how the talk goes on). The words are those of `[keeping]` in the lexicon;
+`tests/benchmarks/fit_keeping.py` fits the weights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Final
+
+from ..memory.indexing import index_words
+from ..memory.similarity import fold
+from .corrections import DATE, MEASURED, has_number
+from .cues import (
+    WORD,
+    Signal,
+    content_words,
+    day_names,
+    is_bare_answer,
+    is_health,
+    is_lasting,
+    own_name,
+    says,
+)
+from .names import people
+from .openings import Finder
+from .standing import is_standing_statement
+from .thesaurus import language_of
+from .vocabulary import languages, table, whole_expression
+
+_THRESHOLD: Final = -0.1
+_PASSING: Final = -0.8
+WEIGHTS: Final[Mapping[str, float]] = {
+    "answers": 2.6, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2, "kin": 1.1,
+    "is_preference": 1.0, "you": 0.9, "time": 0.9, "habit": 0.8, "third": 0.8, "place": 0.8,
+    "is_decision": 0.6, "number": 0.6, "settled": 0.5, "has": 0.5, "stands": 0.5, "capital": 0.5,
+    "not": 0.4, "masked": 0.2, "is_claim": -0.2, "dated": -0.2, "nods": -0.2, "is_report": -0.2,
+    "others_say": -0.2, "steers": -0.2, "i": -0.3, "is_error": -0.5, "will": -0.5,
+    "exclaims": -0.5, "short": -0.5, "is_commitment": -0.6, "refutes": -0.7, "believes": -0.7,
+    "unsure": -0.9, "now": -0.9, "leaves": -0.9, "would": -1.0, "others_believe": -1.2,
+    "empty": -1.3, "mood": -1.5, "verdict": -1.5, "sky": -2.0, "is_request": -2.1,
+    "is_hedge": -2.2, "bare": -2.2, "unreal": -2.5,
+}  # fmt: skip
+_SHORT: Final = 3
+_BRIEF: Final = 6
+_FEW: Final = 1
+_MANY: Final = 5
+_TIME: Final = re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b", re.IGNORECASE)
+# A name or a number within a sentence.
+VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
+_VALUES: Final = frozenset({"number", "dated", "time", "habit", "health", "stands", "lasting"})
+# A phrase may begin with an apostrophe: "'m moving".
+_BEFORE: Final = r"(?:(?<!\w)|(?='))"
+_BELIEVED: Final = frozenset({"others_believe", "others_say"})
+_OF_FACTS: Final = frozenset({"number", "third", "habit", "place", "full", "kin"})
+_OF_THE_MOMENT: Final = frozenset(
+    {"mood", "verdict", "exclaims", "unreal", "sky", "leaves", "believes", "refutes", "now"}
+)
+
+
+def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> bool:
+    """Whether what a user says is a fact that holds beyond the moment; see `signals`."""
+    return _weight(signals(text, told, answers=answers)) > _THRESHOLD
+
+
+def is_passing(text: str) -> bool:
+    """Whether a sentence or clause speaks of the moment alone, and of no value."""
+    names = signals(text, (), answers=False)
+    return bool(names & _OF_THE_MOMENT) and not names & _VALUES and _weight(names) < _PASSING
+
+
+def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[str]:
+    """The names of the signals that a sentence has.
+
+    Args:
+        text: the sentence as it was said; of one that `answers` the question before it, both.
+        told: what `cues.signals_of` says of it.
+        answers: whether it begins with the question that it answers.
+    """
+    answer = re.split(r"[?？]\s*", text)[-1] if answers else text
+    folded = fold(answer)
+    tokens = WORD.findall(folded)
+    content = content_words(answer)
+    # In scripts without blanks a sentence is few tokens.
+    length = max(len(tokens), 2 * content if len(tokens) < content else 0)
+    names = set(_phrases().names_in(folded))
+    names |= {f"is_{signal}" for signal in told}
+    measures = {
+        "answers": answers,
+        "bare": answers and is_bare_answer(answer),
+        "number": has_number(answer),
+        "unit": MEASURED.search(answer) is not None,
+        "time": _TIME.search(answer) is not None,
+        "dated": DATE.search(answer) is not None or not day_names().isdisjoint(tokens),
+        "capital": _has_name(answer),
+        "short": length <= _SHORT,
+        "brief": length <= _BRIEF,
+        "empty": content <= _FEW,
+        "full": content >= _MANY,
+        "mood": not table("feelings").keys().isdisjoint(tokens),
+        "lasting": is_lasting(text) or bool(own_name(text)),
+        "health": is_health(text),
+        "stands": is_standing_statement(text),
+        "unreal": says("unreal", text) or says("supposed", text),
+        "masked": " removed]" in text,
+    }
+    names |= {name for name, holds in measures.items() if holds}
+    # What somebody else believes is no fact, whatever it says.
+    return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
+
+
+def _weight(names: frozenset[str]) -> float:
+    """The sum of the weights, exact in any order: those of a set differ between processes."""
+    return math.fsum(WEIGHTS.get(name, 0.0) for name in names)
+
+
+def _has_name(text: str) -> bool:
+    """Whether a text has a name; German writes all nouns like these."""
+    capital = VALUE.search(text) is not None and _language(text) != "de"
+    return capital or bool(people(text))
+
+
+def _language(text: str) -> str:
+    return language_of(frozenset(index_words(text.lower())))
+
+
+@cache
+def _phrases() -> Finder:
+    return Finder(
+        (name, whole_expression(language, item), _BEFORE if language.spaced else None)
+        for language in languages()
+        for name, items in language.keeping.items()
+        for item in items
+    )
