@@ -101,5 +101,7 @@ def read_row(kind: str, key: str, data: str | None, clocks: str) -> Row | str:
 
 def has_valid_clocks(row: Row) -> bool:
     """Whether all stamps of a row lie between 1970 and 2200."""
-    stamps = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
-    return all(0 <= stamp < TOO_HIGH for stamp, _ in stamps)
+    clocks = row.clocks
+    if not clocks.fields and clocks.deleted is None:
+        return 0 <= clocks.at[0] < TOO_HIGH
+    return all(0 <= stamp < TOO_HIGH for stamp, _ in clocks.stamps)

@@ -10,7 +10,7 @@ order, any number of times.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -34,7 +34,14 @@ class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def latest(self) -> Stamp:
         """The youngest stamp."""
-        return max(self.at, *self.fields.values(), self.deleted or self.at)
+        return max(self.stamps)
+
+    @property
+    def stamps(self) -> Collection[Stamp]:
+        """All stamps, in no order."""
+        if not self.fields and self.deleted is None:
+            return (self.at,)
+        return [self.at, *self.fields.values(), self.deleted or self.at]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +65,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def decode_row(kind: str, id: str, data: str | None, clocks: str) -> Row:  # noqa: A002
     """The row whose `encoded` is given; `MsgspecError` or `ValueError` if it is not a row."""
-    fields = msgspec.json.decode(data, type=dict[str, Any]) if data is not None else {}
-    return Row(kind=kind, id=id, data=fields, clocks=msgspec.json.decode(clocks, type=Clocks))
+    fields = _data_decoder.decode(data) if data is not None else {}
+    return Row(kind=kind, id=id, data=fields, clocks=_clocks_decoder.decode(clocks))
 
 
 def version_of(row: Row | None) -> str | None:
@@ -69,7 +76,10 @@ def version_of(row: Row | None) -> str | None:
     """
     if row is None:
         return None
-    return digest(*row.encoded())
+    data = _encoder.encode(row.data) if row.data else b"None"
+    return hashlib.blake2b(
+        b"%b\n%b" % (data, _encoder.encode(row.clocks)), digest_size=16
+    ).hexdigest()
 
 
 def digest(data: str | None, clocks: str) -> str:
@@ -126,14 +136,14 @@ def deletion(key: tuple[str, str], stamp: Stamp) -> Row:
     return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=stamp, deleted=stamp))
 
 
-def lives(row: Row | None, vital: Iterable[str] = ()) -> bool:
+def lives(row: Row | None, vital: Collection[str] = ()) -> bool:
     """Whether a row was not deleted, or one of its `vital` fields was changed since.
 
     Without vital fields any field counts.
     """
     if row is None or not row.data:
         return False
-    return not (names := tuple(vital)) or any(name in row.data for name in names)
+    return not vital or not row.data.keys().isdisjoint(vital)
 
 
 def outlived(merged: Row, *versions: Row) -> Fields:
@@ -179,6 +189,8 @@ class _Absent:
 ABSENT: Final = _Absent()
 _Cell: TypeAlias = tuple[Stamp, Any]
 _encoder: Final = msgspec.json.Encoder(order="sorted")
+_data_decoder: Final = msgspec.json.Decoder(dict[str, Any])
+_clocks_decoder: Final = msgspec.json.Decoder(Clocks)
 _BETWEEN: Final = ":"
 
 

@@ -6,25 +6,25 @@ Only this module uses the client library, which is slow to load; import it only 
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import BytesIO
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import aiohttp
 import msgspec
 from libsql_client.client import LibsqlError
+from libsql_client.hrana.convert import _batch_to_proto, _error_from_proto, _stmt_to_proto
 from libsql_client.http import HttpClient
-from libsql_client.result import ResultSet
 
 from .failures import Refused, SyncError, classify, made, pause
-from .ports import Result, SqlStatement, Usage, address, check, plain, whole
+from .ports import Result, SqlStatement, Usage, Value, address, check, whole
 
-# JSON has no infinite numbers: the server writes null for one, which the library cannot read.
-_INFINITE: Final = b'{"type":"float","value":null}'
-_NULL: Final = b'{"type":"null"}'
+T = TypeVar("T")
 # How long a connection is kept for the next call.
 _IDLE_SECONDS: Final = 60.0
 _PIPELINE: Final = "v2/pipeline"
@@ -46,7 +46,7 @@ class TursoRemote:
     `host` names it in messages; the token never appears in any.
     """
 
-    def __init__(self, client: HttpClient, host: str, token: str) -> None:
+    def __init__(self, client: _Client, host: str, token: str) -> None:
         self._client = client
         self._host = host
         self._token = token
@@ -62,10 +62,7 @@ class TursoRemote:
         if not statements:
             return []
         try:
-            answers = await self._ask(statements)
-            return [
-                Result(tuple(plain(r.astuple()) for r in a.rows), a.rows_affected) for a in answers
-            ]
+            return await self._client.ask(statements)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # The cause may quote the server, and so the token: it is dropped.
             raise _told(error, self._token) from None
@@ -73,13 +70,6 @@ class TursoRemote:
     async def close(self) -> None:
         """Close the connections. May be called twice."""
         await self._client.close()
-
-    async def _ask(self, statements: Sequence[SqlStatement]) -> list[ResultSet]:
-        pairs = [(statement.sql, statement.args) for statement in statements]
-        if len(pairs) == 1:
-            # A transaction without more; and sqld says clearly if its answer is too long.
-            return [await self._client.execute(*pairs[0])]
-        return await self._client.batch(list(pairs))
 
 
 async def connect(
@@ -114,6 +104,52 @@ class _Answer(LibsqlError):
         self.status = status or response.status
         headers = response.headers
         self.retry_after = pause(headers.get("Retry-After", ""), headers.get("Date", ""))
+
+
+class _Cell(msgspec.Struct, gc=False):
+    """A value in an answer; JSON has no infinite numbers, so one has no `value`."""
+
+    type: Literal["text", "integer", "float", "null", "blob"]
+    value: str | float | None = None
+    base64: str = ""
+
+
+class _Step(msgspec.Struct):
+    """What one statement returned."""
+
+    rows: list[list[_Cell]]
+    affected_row_count: int
+    rows_read: Any = 0
+    rows_written: Any = 0
+
+
+class _Batch(msgspec.Struct):
+    """What the statements of a batch returned, and those around them that make it one."""
+
+    step_results: list[_Step | None]
+    step_errors: list[dict[str, Any] | None]
+
+
+class _Response(msgspec.Struct, Generic[T]):
+    result: T
+
+
+class _Ran(msgspec.Struct, Generic[T]):
+    type: Literal["ok"]
+    response: _Response[T]
+
+
+class _Reply(msgspec.Struct, Generic[T]):
+    """An answer of `/v1/`, or one of `/v2/pipeline`: the second is to the end of the stream."""
+
+    result: T | None = None
+    results: tuple[_Ran[T], Any] | None = None
+
+
+_DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    "execute": msgspec.json.Decoder(_Reply[_Step]),
+    "batch": msgspec.json.Decoder(_Reply[_Batch]),
+}
 
 
 class _Client(HttpClient):
@@ -153,27 +189,42 @@ class _Client(HttpClient):
             trace_configs=[tracing],
         )
 
-    async def _send(self, method: str, path: str, request_body: Any) -> Any:
-        kind = path.removeprefix("v1/")
+    async def ask(self, statements: Sequence[SqlStatement]) -> list[Result]:
+        """Run statements as one transaction, and read the answer, which may have many rows."""
+        pairs = [(statement.sql, statement.args) for statement in statements]
+        if len(pairs) == 1:
+            # A transaction without more; and sqld says clearly if its answer is too long.
+            step = await self._run("execute", {"stmt": _stmt_to_proto(*pairs[0])})
+            return [_result(step)]
+        batch = await self._run("batch", {"batch": _batch_to_proto(list(pairs))})
+        for error in batch.step_errors:
+            if error is not None:
+                raise _error_from_proto(error)
+        _, *steps, _, _ = batch.step_results
+        if len(steps) != len(pairs):
+            raise ValueError("results are missing")
+        return [_result(step) for step in steps]
+
+    async def _run(self, kind: str, request: Any) -> Any:
         # Closing the stream ends a transaction that a failure has left open.
-        requests = [{"type": kind, **request_body}, {"type": "close"}]
-        ways = [(_PIPELINE, {"requests": requests}), (path, request_body)]
+        requests = [{"type": kind, **request}, {"type": "close"}]
+        ways = [(_PIPELINE, {"requests": requests}), (f"v1/{kind}", request)]
         way, other = reversed(ways) if self._is_old else ways
         try:
-            return await self._call(method, *way)
+            return await self._call(kind, *way)
         except _Answer as error:
             if error.status != _NOT_FOUND:
                 raise
-        answer = await self._call(method, *other)
+        answer = await self._call(kind, *other)
         self._is_old = not self._is_old
         return answer
 
-    async def _call(self, method: str, path: str, request_body: Any) -> Any:
+    async def _call(self, kind: str, path: str, request_body: Any) -> Any:
         body = msgspec.json.encode(request_body)
         while True:
             call = SimpleNamespace(reused=False)
             try:
-                return await self._once(method, path, body, call)
+                return await self._once(kind, path, body, call)
             except TimeoutError:
                 raise
             except aiohttp.ClientConnectionError:
@@ -182,9 +233,9 @@ class _Client(HttpClient):
                 if not call.reused:
                     raise
 
-    async def _once(self, method: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
+    async def _once(self, kind: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
         async with self._session.request(
-            method,
+            "POST",
             f"{self._base}/{path}",
             # Sent in pieces: a long body would hold up the event loop.
             data=BytesIO(body),
@@ -200,8 +251,9 @@ class _Client(HttpClient):
                     raise made("too_large", f"the answer is beyond {most} bytes")
             rows = (0, 0)
             try:
-                answer = _said(response, _unpacked(response, content, self._limits.answer_bytes))
-                rows = _rows(answer["result"])
+                unpacked = _unpacked(response, content, self._limits.answer_bytes)
+                answer = _decoded(response, unpacked, _DECODERS[kind])
+                rows = _rows(answer)
                 return answer
             finally:
                 self._count(Usage(*rows, bytes_sent=len(body), bytes_received=len(content)))
@@ -226,40 +278,67 @@ async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) 
     context.trace_request_ctx.reused = True
 
 
-def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
-    """The answer in the form of `/v1/`, whichever path was asked; `_Answer` for an error."""
+def _decoded(
+    response: aiohttp.ClientResponse, content: bytes, decoder: msgspec.json.Decoder[Any]
+) -> Any:
+    """What the statements returned; `_Answer` for an error."""
+    if response.status < 300:
+        with suppress(msgspec.DecodeError, RecursionError):
+            reply = decoder.decode(content)
+            result = reply.results[0].response.result if reply.results else reply.result
+            if result is not None:
+                return result
+    raise _error(response, content)
+
+
+def _error(response: aiohttp.ClientResponse, content: bytes) -> _Answer:
+    """The error in an answer that is not a result."""
     try:
-        answer = msgspec.json.decode(content.replace(_INFINITE, _NULL))
+        answer = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):
         answer = None
     if isinstance(answer, dict):
-        if response.status < 300 and "result" in answer:
-            return answer
         status = None
+        if response.status < 300 and "result" in answer:
+            raise made("not_json", "the answer does not come from a database")
         if response.status < 300 and "results" in answer:
-            first = answer["results"][0]
-            if first["type"] == "ok":
-                return first["response"]
-            answer = first["error"]
+            answer = answer["results"][0]["error"]
             # Without a code it is a fault of the server, which `/v1/` would report with 500.
             status = None if answer.get("code") else 500
         message = str(answer.get("message") or answer.get("error") or "")
-        raise _Answer(message, str(answer.get("code") or ""), response, status)
+        return _Answer(message, str(answer.get("code") or ""), response, status)
     message = content[:2000].decode(errors="replace")
     if 300 <= response.status < 400:
         message = f"HTTP status {response.status}, a redirect"
     elif response.status < 400 or response.content_type != "text/plain":
         # The content may be a whole page.
         message = f"HTTP status {response.status} with {response.content_type}"
-    raise _Answer(message, "", response)
+    return _Answer(message, "", response)
 
 
-def _rows(result: Any) -> tuple[int, int]:
+def _result(step: _Step) -> Result:
+    rows = (
+        tuple([cell.value if cell.type == "text" else _value(cell) for cell in row])
+        for row in step.rows
+    )
+    return Result(tuple(rows), step.affected_row_count)
+
+
+def _value(cell: _Cell) -> Value:
+    """A value that is not a text; a blob is read as text."""
+    if cell.type == "blob":
+        return base64.b64decode(cell.base64 + "====").decode(errors="replace")
+    if cell.type == "null" or cell.value is None:
+        return None
+    return int(cell.value) if cell.type == "integer" else float(cell.value)
+
+
+def _rows(result: _Step | _Batch) -> tuple[int, int]:
     """The rows read and written by a statement or a batch, as the server's account counts them."""
     total_read = total_written = 0
-    for step in result.get("step_results", [result]):
+    for step in [result] if isinstance(result, _Step) else result.step_results:
         if step is not None:
-            read, written = whole(step.get("rows_read")), whole(step.get("rows_written"))
+            read, written = whole(step.rows_read), whole(step.rows_written)
             # What touches no row is counted as one read, BEGIN and COMMIT too.
             total_read += read if read or written else 1
             total_written += written

@@ -7,13 +7,15 @@ then, which the outbox knows. Rows that changed on the replica since are left ou
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
 
 import msgspec
 
-from thermocline.sync import Received, Replica, SqlStatement, version_of
+from thermocline.sync import Received, Replica, Row, SqlStatement, version_of
 from thermocline.sync.ports import RowFormat
+from thermocline.sync.sealing import KIND
 
 from ..store import apply, outbox
 from ..store.kinds import kind_of
@@ -88,11 +90,9 @@ async def _compare_kind(
         lambda db: (
             outbox.link(db).seq,
             {
-                key: (name, version)
-                for there, key, version, name in _rows(
-                    db, replica.form, None if replica.form.epoch else [kind]
-                )
-                if there == kind
+                replica.form.key(*row.key)[1]: (f"{row.kind} {row.id}", version)
+                for row, version in _rows(db, replica.form, None if replica.form.epoch else [kind])
+                if _kind_there(replica.form, row) == kind
             },
         )
     )
@@ -122,24 +122,31 @@ async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
 
 
 def _of_database(db: sqlite3.Connection, form: RowFormat) -> dict[str, Digest]:
-    digests: dict[str, Digest] = {}
-    for kind, _, version, _ in _rows(db, form):
-        known = digests.get(kind, Digest())
-        digests[kind] = Digest(known.rows + 1, known.total + int(version[:_DIGITS], 16))
-    return digests
+    rows: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
+    for row, version in _rows(db, form):
+        kind = _kind_there(form, row)
+        rows[kind] += 1
+        totals[kind] += int(version[:_DIGITS], 16)
+    return {kind: Digest(number, totals[kind]) for kind, number in rows.items()}
 
 
 def _rows(
     db: sqlite3.Connection, form: RowFormat, kinds: Sequence[str] | None = None
-) -> Iterator[tuple[str, str, str, str]]:
-    """Kind, id and version of each row, as the replica had it last, and its name here."""
+) -> Iterator[tuple[Row, str]]:
+    """Each row, and its version there as the replica had it last."""
     waiting = {
         (kind, key): seen for kind, key, seen in db.execute("SELECT kind, id, seen FROM outbox")
     }
     for row in apply.every(db, kinds):
-        version = form.version(waiting[row.key] if row.key in waiting else version_of(row))
+        is_waiting = bool(waiting) and row.key in waiting
+        version = form.version(waiting[row.key] if is_waiting else version_of(row))
         if version is not None:
-            yield *form.key(*row.key), version, f"{row.kind} {row.id}"
+            yield row, version
+
+
+def _kind_there(form: RowFormat, row: Row) -> str:
+    return KIND if form.epoch else row.kind
 
 
 def named(names: Sequence[str], what: str) -> list[str]:

@@ -29,13 +29,13 @@ from ..errors import AlreadyRunning, Conflict, StoreDamaged
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
 from ..runtime.os_errors import translate_os
-from ..store import index_backlog, meta
+from ..store import index_backlog, meta, tree_rows
 from ..store.agent_paths import DeviceId, StateLock
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
-from ..store.limits import enforce_limits
+from ..store.limits import enforce_limits, fill_warm
 from ..store.meta import read_clock
-from ..store.schema import BULK_INDEXES, MIGRATIONS
-from ..store.transaction import Transaction
+from ..store.schema import BULK, MIGRATIONS
+from ..store.transaction import PartFailed, Transaction
 
 _log = logging.getLogger(__name__)
 WORKSPACE: Final = "memory"
@@ -247,8 +247,8 @@ class Staging(AgentLocal):
         def mark(tx: Transaction) -> None:
             meta.write(tx, _ORIGIN, origin)
             index_backlog.begin(tx)
-            for name in BULK_INDEXES:
-                tx.db.execute(f"DROP INDEX {name}")
+            for what in BULK:
+                tx.db.execute(f"DROP {what}")
 
         await self.write(mark)
 
@@ -260,13 +260,19 @@ class Staging(AgentLocal):
         """Run an operation in one transaction, within all limits; an error changes nothing."""
 
         def run() -> T:
+            try:
+                return attempt(has_parts=False)
+            except PartFailed:
+                return attempt(has_parts=True)
+
+        def attempt(*, has_parts: bool) -> T:
             db = self._opened()
             tx = Transaction(
                 db, now=time.time(), device=self._device, rules=self._rules, clock=self._clock
             )
             db.execute("BEGIN IMMEDIATE")
             try:
-                tx.defers_index = True
+                tx.is_bulk, tx.has_parts = True, has_parts
                 result = write(tx)
                 enforce_limits(tx)
                 db.execute("COMMIT")
@@ -290,8 +296,12 @@ class Staging(AgentLocal):
         """
 
         def complete(tx: Transaction) -> None:
-            for name, sql in BULK_INDEXES.items():
-                tx.db.execute(f"DROP INDEX IF EXISTS {name}")
+            tx.is_bulk = False
+            fill_warm(tx)
+            tree_rows.recount(tx)
+            for what, sql in BULK.items():
+                kind, name = what.split()
+                tx.db.execute(f"DROP {kind} IF EXISTS {name}")
                 tx.db.execute(sql)
             index_backlog.reduce(tx, _INDEXED_AT_ONCE)
 

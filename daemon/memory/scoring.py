@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import asdict
 
 from .records import Memory, Tier
 
@@ -111,6 +111,9 @@ _FURTHER: Final = (
     "superseded_by", "writer",
 )  # fmt: skip
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(Memory)}
+_FURTHER_DEFAULTS: Final = [_DEFAULTS[name] for name in _FURTHER]
+_further: Final = attrgetter(*_FURTHER)
+_json: Final = msgspec.json.Encoder()
 _SCORE_DECIMALS: Final = 6
 _LONGEST_TIER: Final = "frozen"
 _LONGEST_TIME: Final = 1_234_567_890.1234567
@@ -159,12 +162,11 @@ def record_size(memory: Memory) -> int:
     count with their maximum length, so that a stored size stays valid.
     """
     uses = max(memory.access_count, _MANY_USES)
-    longest = msgspec.structs.replace(
-        memory, access_count=uses, last_accessed_at=_LONGEST_TIME, archived_at=None
-    )
+    longest = _record(memory, 0.0, _LONGEST_TIER)
+    longest |= {"access_count": uses, "last_accessed_at": _LONGEST_TIME}
     whole_digits = len(str(1 + _HIGHEST_BOOST * uses))
     score_width = whole_digits + 1 + _SCORE_DECIMALS
-    return len(msgspec.json.encode(_record(longest, 0.0, _LONGEST_TIER))) - 3 + score_width
+    return len(_json.encode(longest)) - 3 + score_width
 
 
 def overflow(
@@ -214,6 +216,7 @@ def entry_score(entry: WarmEntry, now: float, scoring: Scoring) -> float:
 
 
 def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
+    metadata = memory.metadata
     fields: dict[str, Any] = {
         "id": memory.id,
         "text": memory.text,
@@ -222,13 +225,17 @@ def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
         "created_at": memory.created_at,
         "access_count": memory.access_count,
         "score": value,
-        "metadata": {name: list(values) for name, values in asdict(memory.metadata).items()},
+        "metadata": {
+            "urls": list(metadata.urls),
+            "commands": list(metadata.commands),
+            "paths": list(metadata.paths),
+        },
         "tier": tier,
     }
     if memory.updated_at != memory.created_at:
         fields["updated_at"] = memory.updated_at
-    for name in _FURTHER:
-        value_of = getattr(memory, name)
-        if value_of != _DEFAULTS[name]:
-            fields[name] = list(value_of) if name == "tags" else value_of
+    further = zip(_FURTHER, _further(memory), _FURTHER_DEFAULTS, strict=True)
+    fields |= {name: content for name, content, default in further if content != default}
+    if memory.tags:
+        fields["tags"] = list(memory.tags)
     return fields

@@ -45,8 +45,10 @@ def fold(text: str) -> str:
     Case is kept where it matters: in URLs and paths, and in words with a digit, which may be codes
     or passwords.
     """
-    if text.isascii() and not _CASE_DECIDES.search(text):
-        return " ".join(text.split()).lower()
+    if text.isascii():
+        if not _CASE_DECIDES.search(text):
+            return " ".join(text.split()).lower()
+        return " ".join(map(_fold_case, text.split()))
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text.translate(_PLAIN)))
     chunks = (_fold_case(chunk) for chunk in _INVISIBLE.sub("", plain.translate(_PLAIN)).split())
     return unicodedata.normalize("NFKC", " ".join(chunks))

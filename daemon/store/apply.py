@@ -7,7 +7,6 @@ of times.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -35,6 +34,7 @@ _INVALID_ROW_ERRORS: Final = (
 )
 # After each statement SQLite walks through all pages kept for undoing a savepoint.
 _AT_ONCE: Final = 32
+_ADDED_AT_ONCE: Final = 256
 # Fields that every change writes: devices always differ in them, and the lost value is not kept.
 _INCIDENTAL: Final = frozenset(
     {"created_at", "updated_at", "modified_at", "position", "last_accessed_at"}
@@ -48,22 +48,19 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
     version, so only differing rows are marked for sending; plain rows come from anywhere else.
     """
     fresh, others = _parted(tx, came)
-    done: list[Applied] = []
-    tx.warm_floor = limits.warm_floor(tx.db, tx.now, tx.rules)
-    for some in _batched(others):
+    result = Applied()
+    for start in range(0, len(others), _AT_ONCE):
+        some = others[start : start + _AT_ONCE]
         try:
             with tx.undone_on_failure():
-                done += [_apply(tx, item, why) for item in some]
+                result += sum((_apply(tx, item, why) for item in some), Applied())
         except _INVALID_ROW_ERRORS:
-            done += [_apply_alone(tx, item, why) for item in some]
-    for some in _batched(fresh):
-        try:
-            with tx.undone_on_failure():
-                done += _add(tx, some)
-        except _INVALID_ROW_ERRORS:
-            done += [_apply_alone(tx, item, why) for item in some]
+            result += sum((_apply_alone(tx, item, why) for item in some), Applied())
+    if not tx.is_bulk:
+        tx.warm_floor = limits.warm_floor(tx.db, tx.now, tx.rules)
+    for kind, items in fresh:
+        result += _add(tx, kind, items, why)
     tx.warm_floor = None
-    result = sum(done, Applied())
     if result.changed:
         _repair_links(tx, came)
         tx.tell("rows.applied", rows=result.changed)
@@ -89,63 +86,84 @@ def counts(db: sqlite3.Connection) -> dict[str, int]:
 
 def _parted(
     tx: Transaction, came: Sequence[Received | Row]
-) -> tuple[list[Received | Row], list[Received | Row]]:
+) -> tuple[list[tuple[Kind, list[Received | Row]]], list[Received | Row]]:
     """Split rows into those that are live and new here, which need no merge, and the rest."""
-    by_kind: dict[str, list[Received | Row]] = {}
-    for item in came:
-        by_kind.setdefault(_row(item).kind, []).append(item)
-    fresh: list[Received | Row] = []
+    by_kind: dict[str, dict[str, Received | Row]] = {}
     others: list[Received | Row] = []
+    repeated = set()
+    for item in came:
+        row = item if isinstance(item, Row) else item.row
+        if by_kind.setdefault(row.kind, {}).setdefault(row.id, item) is not item:
+            others.append(item)
+            repeated.add(row.key)
+    fresh: list[tuple[Kind, list[Received | Row]]] = []
     for name, items in by_kind.items():
-        kind, ids = kind_of(name), Counter(_row(item).id for item in items)
-        known = kind.table.known(tx.db, name, [*ids])
+        kind = kind_of(name)
         # A category is created by the first memory in it.
-        is_tree = kind is tree_rows.KIND
-        for item in items:
-            row = _row(item)
-            is_old = is_tree or row.id in known or ids[row.id] > 1
-            (others if is_old or not kind.lives(row) else fresh).append(item)
+        known = items.keys() if kind is tree_rows.KIND else kind.table.known(tx.db, name, [*items])
+        new: list[Received | Row] = []
+        for key, item in items.items():
+            is_new = key not in known and kind.lives(_row(item)) and (name, key) not in repeated
+            (new if is_new else others).append(item)
+        fresh.append((kind, new))
     return fresh, others
 
 
-def _add(tx: Transaction, came: Sequence[Received | Row]) -> list[Applied]:
-    by_kind: dict[str, list[Row]] = {}
-    done = []
+def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) -> Applied:
+    """Add live rows of one kind that are new here."""
+    result = Applied()
+    items, values = [], []
     for item in came:
-        row = _row(item)
-        ahead = _checked(tx, row)
-        by_kind.setdefault(row.kind, []).append(row)
-        done.append(Applied(changed=1, copied=bool(_given(row, tx.device)), ahead=ahead))
-    for name, new in by_kind.items():
-        kind = kind_of(name)
-        kind.table.add(tx, new)
-        if kind.applied is not None:
-            for row in new:
-                kind.applied(tx, None, row)
-    for item in came:
+        try:
+            value, ahead = _checked(tx, kind, _row(item))
+        except _INVALID_ROW_ERRORS:
+            result += Applied(refused=1)
+            continue
+        items.append(item)
+        values.append(value)
+        if ahead:
+            result += Applied(ahead=ahead)
+    for start in range(0, len(items), _ADDED_AT_ONCE):
+        some = items[start : start + _ADDED_AT_ONCE]
+        try:
+            with tx.undone_on_failure():
+                copied = _insert(tx, kind, some, values[start : start + _ADDED_AT_ONCE])
+            result += Applied(changed=len(some), copied=copied)
+        except _INVALID_ROW_ERRORS:
+            result += sum((_apply_alone(tx, item, why) for item in some), Applied())
+    return result
+
+
+def _insert(
+    tx: Transaction, kind: Kind, items: Sequence[Received | Row], values: Sequence[Any]
+) -> bool:
+    """Write them; True: one has a stamp of this device."""
+    new = list(map(_row, items))
+    kind.table.add(tx, new, values)
+    if kind.applied is not None:
+        for row in new:
+            kind.applied(tx, None, row)
+    for item in items:
         if isinstance(item, Row):
-            rows.mark(tx, kind_of(item.kind), item.id, None, None)
-    return done
-
-
-def _batched(came: Sequence[Received | Row]) -> Iterator[Sequence[Received | Row]]:
-    return (came[start : start + _AT_ONCE] for start in range(0, len(came), _AT_ONCE))
+            rows.mark(tx, kind, item.id, None, None)
+    return any(device == tx.device for row in new for _, device in row.clocks.stamps)
 
 
 def _row(received: Received | Row) -> Row:
     return received.row if isinstance(received, Received) else received
 
 
-def _checked(tx: Transaction, row: Row) -> tuple[str, ...]:
-    """Check a row; return the device whose clock is too far ahead, if any."""
-    kind, clocks = kind_of(row.kind), row.clocks
-    stamps_ = [clocks.at, *clocks.fields.values(), clocks.deleted or clocks.at]
-    if not all(0 <= clock < TOO_HIGH for clock, _ in stamps_):
-        raise InvalidInput(f"cannot take '{row.id}': it was changed beyond the year 2200")
-    if kind.check is not None and kind.lives(row):
-        kind.check(row)
+def _checked(
+    tx: Transaction, kind: Kind, row: Row, *, live: bool = True
+) -> tuple[Any, tuple[str, ...]]:
+    """What `check` returns for a row, and the device whose clock is too far ahead, if any."""
+    stamps_ = row.clocks.stamps
+    for clock, _ in stamps_:
+        if not 0 <= clock < TOO_HIGH:
+            raise InvalidInput(f"cannot take '{row.id}': it was changed beyond the year 2200")
+    value = kind.check(row) if kind.check is not None and live else None
     youngest, by = max(stamps_)
-    return () if tx.observe(youngest) else (by,)
+    return value, () if tx.observe(youngest) else (by,)
 
 
 def _apply_alone(tx: Transaction, received: Received | Row, why: str) -> Applied:
@@ -159,7 +177,7 @@ def _apply_alone(tx: Transaction, received: Received | Row, why: str) -> Applied
 def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     theirs = _row(received)
     kind = kind_of(theirs.kind)
-    ahead = _checked(tx, theirs)
+    _, ahead = _checked(tx, kind, theirs, live=kind.lives(theirs))
     ours = kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
     join_result = _settled(tx, kind, ours, theirs, merged) if ours is not None else JoinResult()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from heapq import nlargest
+
+import msgspec
 
 from ..config.settings import Rules
 from ..memory import tree as trees
@@ -16,6 +19,8 @@ from .transaction import Transaction
 _EXPIRED_AT_ONCE = 500
 # Beyond the cap some extra room is made, so that not every commit has to make some.
 _FILL = 0.9
+# Every record is longer, with its names and numbers alone.
+_LEAST_SIZE = 100
 
 
 def enforce_limits(tx: Transaction) -> None:
@@ -29,7 +34,8 @@ def enforce_limits(tx: Transaction) -> None:
         erasure.erase(tx)
     if tx.settle_hot:
         hot_rows.save(tx, hot_rows.load(tx.db))
-    if tx.settle_tree:
+    # While rows are added in bulk nothing is counted for the tree.
+    if tx.settle_tree and not tx.is_bulk:
         _settle_tree(tx)
     if tx.settle_warm:
         _settle_warm(tx)
@@ -80,6 +86,21 @@ def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None
     return min(entry_score(entry, now, rules.scoring) for entry in warm_entries(db))
 
 
+def fill_warm(tx: Transaction) -> None:
+    """Choose the warm memories from all, which were archived as they were added."""
+    most = tx.rules.warm.max_bytes // _LEAST_SIZE
+    best = nlargest(
+        most,
+        warm_entries(tx.db, "merged_into IS NULL"),
+        key=lambda entry: entry_score(entry, tx.now, tx.rules.scoring),
+    )
+    tx.db.execute(
+        "UPDATE memories SET archived_at = NULL WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode([entry.id for entry in best]).decode(),),
+    )
+    tx.settle_warm = True
+
+
 def archive_faded(tx: Transaction) -> int:
     """Archive memories past the retention with scores below the threshold; return how many."""
     return memories.archive(tx, faded(tx.db, tx.now, tx.rules))
@@ -106,11 +127,10 @@ def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
     return expired_from_warm(warm_entries(db), now, rules.scoring, rules.warm)
 
 
-def warm_entries(db: sqlite3.Connection) -> list[WarmEntry]:
+def warm_entries(db: sqlite3.Connection, where: str = "archived_at IS NULL") -> list[WarmEntry]:
     """The data of each warm memory that the warm cap needs."""
     rows = db.execute(
-        "SELECT id, size, importance, created_at, access_count, pinned FROM memories"
-        " WHERE archived_at IS NULL"
+        f"SELECT id, size, importance, created_at, access_count, pinned FROM memories WHERE {where}"
     )
     return [
         WarmEntry(key, size, importance, at, count, pinned=bool(pinned))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +28,7 @@ from ..memory.similarity import text_digest
 from . import entity_rows, full_text, names, rows, tree_rows, uses
 from .database import in_pages
 from .rows import ROWS, Kind
-from .transaction import DeletedMemory, IndexEntry, Transaction
+from .transaction import DeletedMemory, IndexEntry, StateFile, Transaction
 
 # `group` is an SQL keyword; its column is `grp`.
 FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
@@ -39,7 +40,8 @@ DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
 # The fields in the row of a memory.
 ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
 
-_SAID: Final = tuple(name for name in Memory.__struct_fields__ if name in ROW_FIELDS)
+_SAID: Final = tuple(sorted(ROW_FIELDS))
+_said: Final = attrgetter(*_SAID)
 _DERIVED: Final = ("access_count", "archived_at", "last_accessed_at")
 _COLUMNS: Final = [
     *("grp" if name == "group" else name for name in _SAID),
@@ -56,21 +58,30 @@ _INSERT: Final = (
     f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))}, stored_at)"
     f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
 )
+# What `_row` reads.
+_ROW: Final = f"id, {', '.join(_COLUMNS[: len(_SAID)])}, clocks, extra"
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _TAGS = FIELDS.index("tags")
 _PINNED = FIELDS.index("pinned")
 _STANDING = FIELDS.index("standing")
 _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
+_SAID_TAGS, _SAID_METADATA, _SAID_DATA = map(_SAID.index, ("tags", "metadata", "data"))
 _NO_METADATA = "{}"
 _AT_ONCE: Final = 500
 # Uses counted elsewhere, which a memory brings in its row.
 BROUGHT: Final = ("access_count", "last_accessed_at")
+_READ: Final = ROW_FIELDS.union(BROUGHT)
 _DEFAULTS: Final = {
     field.name: msgspec.to_builtins(field.default)
     for field in msgspec.structs.fields(Memory)
     if field.name in ROW_FIELDS and field.default is not msgspec.NODEFAULT
 }
+# The same as columns of the table.
+_ENCODED: Final = frozenset({"pinned", "standing", "tags", "metadata", "data"})
+_IN_COLUMNS: Final = {"tags": "[]", "metadata": _NO_METADATA}
+_COLUMN_DEFAULTS: Final = [_IN_COLUMNS.get(name, _DEFAULTS.get(name, ...)) for name in _SAID]
+_clocks_decoder: Final = msgspec.json.Decoder(Clocks)
 
 
 def from_row(row: Sequence[Any]) -> Memory:
@@ -115,11 +126,10 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
 
 def memory_of(row: Row) -> Memory:
     """The memory in a row, with only the uses that came with it; else `ValidationError`."""
-    fields: Fields = {
-        name: v for name, v in row.data.items() if name in ROW_FIELDS or name in BROUGHT
-    }
-    fields["id"] = row.id
-    return msgspec.convert(fields, Memory)
+    fields = row.data
+    if not fields.keys() <= _READ:
+        fields = {name: value for name, value in fields.items() if name in _READ}
+    return msgspec.convert(fields | {"id": row.id}, Memory)
 
 
 class MemoryTable:
@@ -127,10 +137,14 @@ class MemoryTable:
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
         """The current row, deleted or not."""
-        row = db.execute(
-            f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE id = ?", (key,)
-        ).fetchone()
+        row = db.execute(f"SELECT {_ROW} FROM memories WHERE id = ?", (key,)).fetchone()
         return _row(row) if row is not None else ROWS.load(db, kind, key)
+
+    def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
+        """The current rows of some ids, deleted or not."""
+        sql = f"SELECT {_ROW} FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+        live = {row[0]: _row(row) for row in db.execute(sql, (_json(keys),))}
+        return live if len(live) == len(keys) else ROWS.load_all(db, kind, keys) | live
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Write or delete the columns and the full text."""
@@ -156,11 +170,10 @@ class MemoryTable:
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
-        self.add(tx, [row])
+        self.add(tx, [row], [memory])
 
-    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+    def add(self, tx: Transaction, rows: Sequence[Row], memories: Sequence[Memory]) -> None:
         """Store live memories that are new."""
-        memories = list(map(memory_of, rows))
         if (floor := tx.warm_floor) is not None:
             memories = [
                 msgspec.structs.replace(memory, archived_at=tx.now)
@@ -168,7 +181,7 @@ class MemoryTable:
                 else memory
                 for memory in memories
             ]
-        if tx.defers_index:
+        if tx.is_bulk:
             values = [_values(tx, *pair) for pair in zip(memories, rows, strict=True)]
             tx.db.executemany(_INSERT, values)
         else:
@@ -194,8 +207,7 @@ class MemoryTable:
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, including deleted ones, a few hundred at a time."""
-        columns = f"row, clocks, extra, {', '.join(FIELDS)}"
-        for _, *values in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
+        for _, *values in in_pages(db, f"SELECT row, {_ROW} {_BY_ROW}", after=0):
             yield _row(values)
         yield from ROWS.every(db, kind)
 
@@ -212,7 +224,8 @@ def insert(tx: Transaction, memory: Memory, row: Row) -> None:
 def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
     if memory.expires_at is not None:
         tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
-    derived = (memory.access_count, memory.archived_at, memory.last_accessed_at)
+    archived_at = tx.now if tx.is_bulk else memory.archived_at
+    derived = (memory.access_count, archived_at, memory.last_accessed_at)
     stored_at = tx.now if tx.writer else None
     return (memory.id, *_said_values(memory, row), *derived, stored_at)
 
@@ -254,13 +267,33 @@ def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
 
 
 def _row(values: Sequence[Any]) -> Row:
-    clocks, extra, *columns = values
+    key, *columns, clocks, extra = values
+    # As `to_row` and `_normal`, for many rows.
+    data = {
+        name: value
+        for name, value, default in zip(_SAID, columns, _COLUMN_DEFAULTS, strict=True)
+        if value != default
+    }
     try:
-        others = {} if extra is None else msgspec.json.decode(extra)
-        stamps = msgspec.json.decode(clocks, type=Clocks)
+        for name in _ENCODED & data.keys():
+            data[name] = _column(name, data[name])
+        if extra is not None:
+            data = dict(sorted((data | msgspec.json.decode(extra)).items()))
+        stamps = _clocks_decoder.decode(clocks)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise _damaged(columns[0]) from error
-    return _normal(from_row(columns), others, stamps)
+        raise _damaged(key) from error
+    return Row(kind="memory", id=key, data=data, clocks=stamps)
+
+
+def _column(name: str, value: Any) -> Any:
+    if name in {"pinned", "standing"}:
+        return bool(value)
+    if name == "tags":
+        return sorted(msgspec.json.decode(value, type=list[str]))
+    if name == "metadata":
+        lists = msgspec.structs.asdict(msgspec.json.decode(value, type=Metadata))
+        return {name: list(values) for name, values in lists.items() if values}
+    return msgspec.json.decode(value)
 
 
 def _normal(memory: Memory, extra: Fields, clocks: Clocks) -> Row:
@@ -277,14 +310,15 @@ def _normal(memory: Memory, extra: Fields, clocks: Clocks) -> Row:
 
 
 def _said_values(memory: Memory, row: Row) -> list[Any]:
-    values = [getattr(memory, name) for name in _SAID]
+    values = list(_said(memory))
     metadata = memory.metadata
     plain = not (metadata.urls or metadata.commands or metadata.paths)
-    values[_SAID.index("tags")] = _json(memory.tags) if memory.tags else "[]"
-    values[_SAID.index("metadata")] = _NO_METADATA if plain else _json(metadata)
-    values[_SAID.index("data")] = None if memory.data is None else _json(memory.data)
-    extra = row.data.keys() - ROW_FIELDS
-    unknown = _json({name: row.data[name] for name in extra}) if extra else None
+    values[_SAID_TAGS] = _json(memory.tags) if memory.tags else "[]"
+    values[_SAID_METADATA] = _NO_METADATA if plain else _json(metadata)
+    values[_SAID_DATA] = None if memory.data is None else _json(memory.data)
+    unknown = None
+    if not row.data.keys() <= ROW_FIELDS:
+        unknown = _json({name: row.data[name] for name in row.data.keys() - ROW_FIELDS})
     clocks = _json(row.clocks)
     return [*values, clocks, unknown, record_size(memory), text_digest(memory.text)]
 
@@ -308,6 +342,7 @@ GAVE: Final = "gave"
 # Received values are not cut: other devices may allow longer texts.
 _ANY_SIZE: Final = 1 << 62
 _SHORT_TEXTS: Final = ("subject", "outcome", "source", "actor", "group", "writer", "event")
+_short_texts: Final = attrgetter(*_SHORT_TEXTS)
 _TIMES: Final = ("created_at", "updated_at", "last_accessed_at", "expires_at")
 
 
@@ -404,9 +439,13 @@ def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 
+# The state files that show memories.
+_FILES: Final[frozenset[StateFile]] = frozenset({"warm", "tree", "hot"})
+
+
 def follow_new(tx: Transaction, row: Row) -> None:
     """Update what is derived from a memory whose id is new, and which is not merged."""
-    tx.state_files.update({"warm", "tree", "hot"})
+    tx.state_files |= _FILES
     if "data" in row.data:
         entity_rows.follow(tx, None, row)
     tree_rows.ensure(tx, row.data.get("category", DEFAULT_CATEGORY))
@@ -414,7 +453,17 @@ def follow_new(tx: Transaction, row: Row) -> None:
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    tx.state_files.update({"warm", "tree", "hot"})
+    data = after.data
+    if before is None and "text" in data and data.keys().isdisjoint(("merged_into", "pinned")):
+        follow_new(tx, after)
+        if _uses_differ(tx, None, after):
+            recount(tx, after.id)
+    else:
+        _follow(tx, before, after)
+
+
+def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
+    tx.state_files |= _FILES
     entity_rows.follow(tx, before, after)
     was = before.data.get("merged_into") if before is not None and KIND.lives(before) else None
     if not KIND.lives(after):
@@ -452,7 +501,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
 _check_category: Final = lru_cache(256)(check_category)
 
 
-def _check(row: Row) -> None:
+def _check(row: Row) -> Memory:
     memory = memory_of(row)
     check_text(memory.id, _ANY_SIZE, field="id")
     check_text(memory.text, _ANY_SIZE)
@@ -463,9 +512,9 @@ def _check(row: Row) -> None:
     for name in _TIMES:
         if (time := getattr(memory, name)) is not None:
             check_time(time, field=name)
-    for name in _SHORT_TEXTS:
-        if "\0" in getattr(memory, name):
-            raise InvalidInput(f"cannot take '{row.id}': NUL character in '{name}'", field=name)
+    if "\0" in "".join(_short_texts(memory)):
+        raise InvalidInput(f"cannot take '{row.id}': NUL character in one of its names")
+    return memory
 
 
 KIND: Final = Kind(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from thermocline.sync import Cursor, Pending, version_of
+from thermocline.sync import Cursor, Pending, Row
+from thermocline.sync.rows import digest
 
 from . import meta
 from . import rows as stored
@@ -19,6 +22,7 @@ from .kinds import kind_of
 from .transaction import Transaction
 
 _LINK: Final = "link"
+_AT_ONCE: Final = 32
 
 
 def link(db: sqlite3.Connection) -> Cursor:
@@ -45,17 +49,26 @@ def pending(
     ).fetchall()
     pendings: list[Pending] = []
     room = max_bytes
-    for name, key, seen in waiting:
-        row = kind_of(name).load(db, key)
-        version = version_of(row)
-        if row is None or version is None:
+    current = _current(db, ((name, key) for name, key, _ in waiting))
+    for (_, _, seen), row in zip(waiting, current, strict=True):
+        if row is None:
             continue
         data, clocks = row.encoded()
-        room -= len(data or "") + len(clocks) + len(key)
+        room -= len(data or "") + len(clocks) + len(row.id)
         if room < 0 and pendings:
             break
-        pendings.append(Pending(row, version, seen))
+        pendings.append(Pending(row, digest(data, clocks), seen))
     return pendings
+
+
+def _current(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -> Iterator[Row | None]:
+    """The rows of these kinds and ids, a few at a time: they may be large."""
+    for name, some in groupby(keys, key=itemgetter(0)):
+        kind = kind_of(name)
+        while ids := [key for _, key in islice(some, _AT_ONCE)]:
+            loaded = kind.table.load_all(db, name, ids)
+            # An id may hold what JSON in SQL cannot, such as NUL.
+            yield from (loaded.get(key) or kind.load(db, key) for key in ids)
 
 
 def queued(db: sqlite3.Connection) -> dict[str, int]:
@@ -75,16 +88,17 @@ def refused(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
 
 def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor) -> None:
     """The replica has these versions now. A row that has changed since stays pending."""
-    for row in rows:
-        kind = kind_of(row.row.kind)
-        now = version_of(kind.load(tx.db, row.row.id))
-        if now == row.version:
-            tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", row.row.key)
-        else:
-            tx.db.execute(
-                "UPDATE outbox SET seen = ?, base = ? WHERE kind = ? AND id = ?",
-                (row.version, stored.version_number(tx, kind, row.row), *row.row.key),
-            )
+    same: list[tuple[str, str]] = []
+    for row, current in zip(rows, _current(tx.db, (row.row.key for row in rows)), strict=True):
+        if current == row.row:
+            same.append(row.row.key)
+            continue
+        base = stored.version_number(tx, kind_of(row.row.kind), row.row)
+        tx.db.execute(
+            "UPDATE outbox SET seen = ?, base = ? WHERE kind = ? AND id = ?",
+            (row.version, base, *row.row.key),
+        )
+    tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", same)
     follow(tx, link)
 
 

@@ -41,11 +41,14 @@ class Table(Protocol):
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
         """The current row, deleted or not."""
 
+    def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
+        """The current rows of those ids for which `load` finds one, by id."""
+
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Write the row in place of the current version."""
 
-    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
-        """Store live rows of one kind that are not in `known`."""
+    def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:
+        """Store live rows of one kind that are not in `known`; `values` are those of `check`."""
 
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
         """Those of the ids for which `load` finds a row."""
@@ -81,11 +84,20 @@ class RowTable:
         ).fetchone()
         return None if row is None else stored_row(kind, key, *row)
 
+    def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
+        """The current rows of some ids, deleted or not."""
+        rows = db.execute(
+            "SELECT id, data, clocks FROM rows"
+            " WHERE kind = ? AND id IN (SELECT value FROM json_each(?))",
+            (kind, msgspec.json.encode(keys).decode()),
+        )
+        return {row[0]: stored_row(kind, *row) for row in rows}
+
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
         """Write the row in place of the current version."""
         tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
 
-    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+    def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:  # noqa: ARG002
         """Store live rows that are new."""
         tx.db.executemany(_STORE, [(*row.key, *row.encoded(), True) for row in rows])
 
@@ -131,8 +143,9 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     urgent: bool = False  # whether a change is sent within a second
     history: bool = True  # whether replaced versions are kept
     clears_secrets: bool = False  # whether secrets are looked for in its rows, and replaced
-    # Refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not valid.
-    check: Callable[[Row], None] | None = None
+    # Refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not valid, and
+    # returns its content.
+    check: Callable[[Row], Any] | None = None
     applied: Applied | None = None  # updates what is derived from the row
     # Joins the changes of two devices, if taking the later value of each field is not enough.
     join: Join | None = None

@@ -146,14 +146,6 @@ _MEMORIES: Final = (
         WHERE archived_at IS NULL
     """,
 )
-# The indexes of memories that cost the most while many are added, by their names; a restore makes
-# them at its end.
-BULK_INDEXES: Final = {
-    sql.split()[2]: sql
-    for sql in _MEMORIES
-    if sql.startswith("CREATE INDEX memories_by_")
-    and sql.split()[2].removeprefix("memories_by_") in {"digest", "time", "category", "actor"}
-}
 # The names of people, by the words they may be called by; see `people`.
 _PEOPLE: Final = (
     """
@@ -259,6 +251,17 @@ _TREE: Final = (
     END
     """,
 )
+# The indexes and triggers that cost the most while many memories are added, as `INDEX name`; a
+# restore makes them at its end.
+_COSTLY: Final = {
+    *("memories_by_digest", "memories_by_time", "memories_by_category", "memories_by_actor"),
+    *("tree_counts_insert", "tree_counts_node"),
+}
+BULK: Final = {
+    f"{sql.split()[1]} {name}": sql
+    for sql in (*_MEMORIES, *_TREE)
+    if (name := sql.split()[2]) in _COSTLY
+}
 # Conversations are local to this device: what is extracted from them becomes memories.
 _CONVERSATIONS: Final = (
     # `read_to` is the position of the first turn not yet read for facts; `entry` is the line

@@ -87,6 +87,21 @@ def resolve(tx: Transaction, category: str) -> str:
     return str(merged[0]) if merged else category
 
 
+def recount(tx: Transaction) -> None:
+    """Count the memories of each category again, and note the last use of each."""
+    counts = tx.db.execute(
+        "SELECT total(archived_at IS NULL), total(archived_at IS NOT NULL), max(updated_at),"
+        " category FROM memories WHERE merged_into IS NULL GROUP BY category"
+    ).fetchall()
+    tx.db.execute("UPDATE tree SET warm_count = 0, cold_count = 0")
+    tx.db.executemany(
+        "UPDATE tree SET warm_count = ?, cold_count = ?, last_access = max(last_access, ?)"
+        " WHERE path = ?",
+        counts,
+    )
+    tx.settle_tree = True
+
+
 def is_used(db: sqlite3.Connection, category: str) -> bool:
     """Whether a category has memories, was merged into another, or has others below it."""
     result = db.execute(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import device
+import msgspec
 import pytest
 from daemon_process import wait_until
 from machine import free_port
@@ -125,6 +126,39 @@ def test_of_many_memories_the_newest_are_found_at_once_and_the_others_soon(tmp_p
         client.forget("m001")
         assert not client.recall("tangerines").results
         assert client.health().status == "ok"
+
+
+def test_a_restored_memory_counts_its_categories_and_has_its_best_memories_warm(
+    tmp_path, make_daemon
+):
+    made = []
+    for place, each in enumerate(pending(400)):
+        data = {"category": f"likes/{place % 2}", "importance": 0.9 if place % 100 == 7 else 0.2}
+        data |= {"text": each.row.data["text"], "created_at": time.time(), "updated_at": 1e9}
+        row = msgspec.structs.replace(each.row, data=dict(sorted(data.items())))
+        made.append(Pending(row, version_of(row) or "", None))
+
+    async def fill() -> None:
+        remote = FileRemote(tmp_path / "replica.db")
+        replica = Replica(remote, "default")
+        await replica.prepare(time.time())
+        await replica.push(made, Device("d", "d"), 0, time.time())
+        await remote.close()
+
+    asyncio.run(fill())
+    daemon = make_daemon()
+    run("restore", "--url", f"file:{tmp_path / 'replica.db'}", "--to", daemon.state)
+    with daemon.start().client() as client:
+        tree = client.request("GET", "/api/tree", {})["tree"]
+        client.store("Ben likes tea", category="likes/0")
+    counts = [tree[f"likes/{place}"] for place in range(2)]
+    assert [node["warm_count"] + node["cold_count"] for node in counts] == [200, 200]
+    file = daemon.state / "agents/default/warm-memory.json"
+    wait_until(file.exists, "the warm memories are written")
+    warm = json.loads(file.read_bytes())
+    best = {"m007", "m107", "m207", "m307"}
+    assert best < {memory["id"] for memory in warm}
+    assert len(best) < sum(node["warm_count"] for node in counts) < 400
 
 
 def test_a_program_gets_one_object_of_json(replica, tmp_path):
@@ -307,6 +341,8 @@ def test_rows_of_no_sense_are_left_out_alone(replica, tmp_path):
         "typed": '{"text":5}',
         "deep": "[" * 5000 + "]" * 5000,
         "far": '{"text":"x","created_at":1,"updated_at":1}',
+        # Only the database refuses it, when the rows beside it are there already.
+        "large": f'{{"text":"x","created_at":1,"updated_at":1,"position":{2**63}}}',
     }
     with closing(sqlite3.connect(replica.removeprefix("file:"), isolation_level=None)) as db:
         for place, (key, data) in enumerate(nonsense.items(), 4):
@@ -316,17 +352,17 @@ def test_rows_of_no_sense_are_left_out_alone(replica, tmp_path):
                 "INSERT INTO rows VALUES ('default', 'memory', ?, ?, ?, 'd', ?, ?)",
                 (key, place, version, data, clocks),
             )
-        db.execute("UPDATE replica_clock SET seq = 7 WHERE agent_id = 'default'")
+        db.execute("UPDATE replica_clock SET seq = 8 WHERE agent_id = 'default'")
     words = ("restore", "--url", replica, "--to", tmp_path / "state", "--agent-id", "default")
     _, err = run(*words, code=1)
-    assert "cannot restore all of 'default': 4 rows are damaged on the replica" in err
-    assert "memory broken, memory deep, memory far, memory typed" in err
+    assert "cannot restore all of 'default': 5 rows are damaged on the replica" in err
+    assert "memory broken, memory deep, memory far, memory large, memory typed" in err
     assert "--keep-going restores all the others" in err
     assert not (tmp_path / "state/agents/default").exists()
     out, err = run(*words, "--keep-going")
     assert "resuming after 3 rows" in err
     assert "memories      3\n" in out
-    assert "NOT RESTORED  4 rows are damaged" in out
+    assert "NOT RESTORED  5 rows are damaged" in out
 
 
 def test_what_another_release_writes_otherwise_is_the_same(replica, tmp_path):
