@@ -218,7 +218,8 @@ SOCIAL_SECURITY: Final = re.compile(r"[0-9]{3}-[0-9]{2}-[0-9]{4}")
 BEFORE: Final = 150
 BEFORE_CODE: Final = (
     rf"(?:\b(?i:{{secret_code}}){_GAP}(?i:{_SAYS})"
-    r"|(?i:\b(?:\w*karten?|\w*konto|handy|banking|(?:bank|fuel|debit|credit) card|phone|sim|reader|till|terminal),? pin) "
+    r"|(?i:\b(?:\w*karten?|\w*konto|handy|banking|(?:bank|fuel|debit|credit) card|phone|sim"
+    r"|reader|till|terminal),? pin) "
     rf"|\b(?:PIN|CV[VC]2?)(?i:[ -](?:code|number|nummer))? |(?i:{{~secret_code}}){_SAYS_UNSPACED})$"
 )
 AFTER_CODE: Final = r" (?i:{secret_is}) (?:[^\W\d][\w'’-]{0,19} ){0,3}?(?:PIN|(?i:{secret_code}))\b"
