@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .cues import is_lasting, signals_of
+from .frames import opens_frame, own_words
 from .names import is_given_name
 from .sentences import printable, sentences
 from .vocabulary import cue, table
@@ -137,7 +138,8 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
     kinds = table("speakers")
     if "none" in {kinds.get(name), kinds.get(words[0].casefold())} or len(words) > 3:
         return False
-    if name.endswith(("error", "exception", "warning")):
+    is_frame = opens_frame(text[label.start :].lstrip(" \t*->"))
+    if is_frame or name.endswith(("error", "exception", "warning")):
         return False
     if text[label.start : label.end].rstrip().endswith(">"):
         return True
@@ -221,10 +223,13 @@ def without_recalled(text: str) -> str:
 
 
 def without_cited(turn: Turn) -> Turn:
-    """A user's turn without text by others, where that could pass for the user's wishes."""
+    """A user's turn without what it only frames, see `frames`, and without text by others.
+
+    Of the latter, quotations stay that could not pass for the user's wishes.
+    """
     if turn.role != "user":
         return turn
-    text = turn.text[:MOST_CHARS]
+    text = own_words(turn.text[:MOST_CHARS])
     for _ in range(_NESTED if "</" in text else 0):
         text = _ELEMENT.sub(" ", text)
     return replace(turn, text=_QUOTED.sub(_shortened, _CITED.sub("", text)))

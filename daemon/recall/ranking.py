@@ -213,7 +213,7 @@ def is_sure(signals: Signals, at: int, match: float) -> bool:
     # A word and a phrase of one concept are one.
     different = {by or word for word, by in met.items()}
     is_met = len(different) > 1 or (signals.words == 1 and "" in met.values())
-    return match >= _SURE and is_met and signals.relatives <= met.keys()
+    return match >= _SURE and is_met and signals.decisive <= met.keys()
 
 
 def _with_replaced(

@@ -64,6 +64,7 @@ _TRUSTED: Final = 6
 _LENT_TERMS: Final = 15
 _REPEATED: Final = 60
 _MANY_WORDS: Final = 6
+_LONG_NUMBER: Final = re.compile(r"\d{3,}")
 # What the words of grammar of a question weigh together at most, as a share of its topics.
 _MOST_GRAMMAR: Final = 0.3
 # An answer with so much of the question is likely.
@@ -86,7 +87,8 @@ class Signals(msgspec.Struct, frozen=True):
         met: for each entry, the words of the question that it has, with what they are met by: ""
             for the word itself, else the code of a concept or date.
         asked: the terms and codes of the question's words.
-        relatives: the words of the question that name somebody by what they are: "sister".
+        decisive: the words of the question without which nothing surely answers: who somebody is
+            ("sister"), and long numbers.
         wants: what kind of word the question asks for.
         asks: whether it is a question.
         words: the number of the question's words that are no words of grammar; 0 if it asks only
@@ -99,7 +101,7 @@ class Signals(msgspec.Struct, frozen=True):
     bm25: Sequence[float]
     met: Sequence[Mapping[str, str]]
     asked: frozenset[str]
-    relatives: frozenset[str]
+    decisive: frozenset[str]
     wants: Wanted
     asks: bool
     words: int
@@ -159,7 +161,7 @@ def measure(
         [own / best for own in scores.own],
         scores.met,
         asked,
-        frozenset(word.text for word in query.words if word.text in words("relatives")),
+        _decisive(query),
         query.wants,
         query.asks,
         telling,
@@ -195,6 +197,13 @@ def _other_columns(
             _told(entry.created_at, times, only_then=query.of_time) for entry in entries
         ]
     return columns
+
+
+def _decisive(query: Query) -> frozenset[str]:
+    dates = {word for date in query.dates for word in date.text.split()}
+    numbers = (word.text for word in query.words if _LONG_NUMBER.fullmatch(word.text))
+    relatives = (word.text for word in query.words if word.text in words("relatives"))
+    return frozenset(relatives).union(numbers) - dates
 
 
 def _wanted(query: Query, pool: Pool, sums: Sequence[float]) -> list[float]:

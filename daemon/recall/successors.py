@@ -197,8 +197,6 @@ class Statements:
         missed = [word for word in met[older] if word not in met[newer]]
         if not shared:
             return not (met[newer] or self._alternatives(older, newer))
-        if missed and shared <= signals.asked and CHANGE not in bags[newer]:
-            return True
         # "Lena's birthday is on 4 June", and Lea's.
         alike = 2 * len(bags[older] & bags[newer]) >= max(map(len, (bags[older], bags[newer])))
         return alike and any(not met[older][word] for word in missed)

@@ -14,6 +14,7 @@ from ..config.settings import Rules
 from ..errors import InvalidInput
 from ..memory import hot
 from ..memory.hot import Displaced, Entry, EntryKey, HotState
+from ..memory.hot.state import OBJECTS
 from ..memory.metadata import extract
 from ..memory.records import Json, Memory
 from ..memory.scoring import HOT, score_of
@@ -29,10 +30,14 @@ _ROUNDING: Final = 1e-9
 
 
 class HotEntry(msgspec.Struct, frozen=True):
-    """The content of an entry's row."""
+    """The content of an entry's row.
+
+    What was set `by_hand` is never replaced by what a conversation says.
+    """
 
     value: Any
     position: int = 0
+    by_hand: bool = False
 
 
 def load(db: sqlite3.Connection) -> HotState:
@@ -54,6 +59,21 @@ def update(tx: Transaction, key: str, value: Json) -> None:
     """Merge `value` in as `key` asks; errors as `hot.update` and `hot.check_share`."""
     hot.check_share(key, value, tx.rules.hot)
     save(tx, hot.update(load(tx.db), key, value, tx.now))
+
+
+def update_by_hand(tx: Transaction, key: str, value: Json) -> None:
+    """`update` as a person asks; the values of the owner and the agent are marked as `by_hand`."""
+    update(tx, key, value)
+    if key in OBJECTS and isinstance(value, dict):
+        for name in value:
+            if row := rows.load(tx.db, KIND, f"{key}/{name}"):
+                rows.write(tx, KIND, row.id, row.data | {"by_hand": True})
+
+
+def is_by_hand(db: sqlite3.Connection, section: str, name: str) -> bool:
+    """Whether a person has set a value of the owner or the agent."""
+    row = rows.load(db, KIND, f"{section}/{name}")
+    return row is not None and row.data.get("by_hand") is True
 
 
 def save(tx: Transaction, state: HotState) -> HotState:

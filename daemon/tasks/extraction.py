@@ -232,6 +232,8 @@ def _update_owner(tx: Transaction, profiles: Sequence[Mapping[str, str]]) -> Non
         (name, clear(value).text) for item in profiles for name, value in item.items()
     ):
         section = "identity" if name == "agent_name" else "owner_profile"
+        if hot_rows.is_by_hand(tx.db, section, "preferences" if name == "preference" else name):
+            continue
         if name == "preference" and wishes is not None:
             wishes = [
                 old

@@ -11,6 +11,7 @@ import msgspec
 
 from ..language.cues import category_of, is_health, is_injected, is_lasting
 from ..language.extraction import HEALTHY, NAMED, STANDS, Observation, extract_turns, profile_of
+from ..language.frames import own_words
 from ..language.names import Mention, MentionedRelation
 from ..language.sentences import sentences
 from ..language.speech import is_command, without_cited
@@ -141,7 +142,7 @@ def is_worth_asking(talks: Sequence[UnreadTurns], model: ModelOrRules, options: 
 
 def is_worth_reading(turn: BufferedTurn) -> bool:
     """Whether a turn may contain a fact: it is said, and not just a nod or a command."""
-    text = turn.text.strip()
+    text = _own(turn).text.strip()
     is_long = len(text) >= _LEAST_CHARS or is_lasting(text)
     return is_long and turn.role not in _UNSAID and not is_command(text)
 
@@ -154,8 +155,15 @@ def line_of(turn: BufferedTurn, number: int | None = None) -> str:
     return f"[{number}] {who}{used}: {turn.text.strip()[:_LONGEST_TURN]}"
 
 
+def _own(turn: BufferedTurn) -> BufferedTurn:
+    """A user's turn without what it only frames."""
+    own = own_words(turn.text) if turn.role == "user" else turn.text
+    return turn if own == turn.text else msgspec.structs.replace(turn, text=own)
+
+
 def _plain(turn: BufferedTurn) -> BufferedTurn:
-    """A turn, cut before an instruction to the model."""
+    """A turn, cut before an instruction to the model, and before what a user only frames."""
+    turn = _own(turn)
     if not is_injected(turn.text):
         return turn
     trusted = takewhile(lambda sentence: not is_injected(sentence), sentences(turn.text))

@@ -308,6 +308,7 @@ def test_of_two_statements_about_one_thing_only_the_one_that_is_asked_for_is_sur
         # Three phrases for one concept are met once.
         ("I have worked at Nodalex since May", "what does she do for a living?"),
         ("I play the cello in an amateur orchestra", "what instrument does my sister play?"),
+        ("Invoice 1002 was paid", "was invoice 1003 paid?"),
     ],
 )
 def test_what_is_known_of_somebody_else_is_not_sure(call, stored, query):

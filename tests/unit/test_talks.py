@@ -11,7 +11,7 @@ import pytest
 from thermocline.daemon.language.extraction import extract_turns
 from thermocline.daemon.language.references import noun_phrase
 from thermocline.daemon.language.secrets import clear_turns
-from thermocline.daemon.language.speech import Turn
+from thermocline.daemon.language.speech import Turn, utterances
 
 TALKS = Path(__file__).parents[1] / "benchmarks" / "data" / "talks"
 TABLE = Path(__file__).parents[1] / "data" / "talk_phrases.txt"
@@ -45,6 +45,28 @@ def test_what_is_kept_of_the_turns_of_the_table():
         if kept != [text for text in expected.strip().split(" // ") if text]:
             wrong.append((phrase, kept))
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Summarize this email:\n\nHi Nils,\nI'm moving to Canada in June, I live at 12 Maple St.",
+        "here is the log:\n2026-11-20 I am starting service foo\nMy process is dying",
+        "Kannst du das korrigieren?\nÜbersetze den Text:\n\nIch wohne in Köln und bin Arzt.",
+        "Can you proofread this?\nI live in Dublin since 2011 and I am allergic to nuts.",
+    ],
+)
+def test_nothing_is_kept_of_a_text_on_the_lines_behind_a_frame(text):
+    assert observed(text) == []
+
+
+def test_a_frame_is_no_speaker():
+    for text in (
+        "Translate: Ich wohne in Köln",
+        "Corrige: yo vivo en Cádiz",
+        "Don't store this: I'm ill",
+    ):
+        assert [one.role for one in utterances(text)] == [""]
 
 
 def test_the_no_of_an_answer_is_no_correction():

@@ -1,0 +1,60 @@
+"""What a message only frames: fiction, texts to work on, and what must not be remembered.
+
+"Pretend you are my aunt. My name is Ada" names nobody, and "Translate: ich wohne in Bonn" tells
+nothing of the user. A frame begins a sentence, and holds for the rest of the message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from ..memory.similarity import fold
+from .vocabulary import compiled, cue
+
+# Where a sentence or a line begins, behind the marks of lists.
+_BEGINNINGS: Final = re.compile(
+    r"(?:\A|\n|[.!?…。！？][\"'”’»)]{0,3}(?:\s|(?<=[。！？])))[\s>*•-]{0,8}(?=\S)"
+)
+_HEAD: Final = 240
+# A text may follow on the next line, without a colon.
+_LINE_END: Final = re.compile(r"[ \t:：]*\n\s*")
+_LEAD: Final = r"(?:(?:{frame_lead}|{~frame_lead})[\s,.:!-]*)*"
+
+
+def own_words(text: str) -> str:
+    """`text` up to the first frame; empty if it, or a part, is not to be remembered."""
+    end = len(text)
+    for start in _starts(text):
+        head = _head(text[start:])
+        if _not_recorded().match(head):
+            return ""
+        if start < end and _framed().match(head):
+            end = start
+    return text[:end]
+
+
+def opens_frame(text: str) -> bool:
+    """Whether a text begins with a frame: "Translate:" is no speaker."""
+    head = _head(text)
+    return bool(_framed().match(head) or _not_recorded().match(head))
+
+
+def _starts(text: str) -> Iterator[int]:
+    return (match.end() for match in _BEGINNINGS.finditer(text))
+
+
+def _head(text: str) -> str:
+    return fold(_LINE_END.sub(": ", text[:_HEAD]))
+
+
+@cache
+def _framed() -> re.Pattern[str]:
+    return re.compile(f"{compiled(_LEAD).pattern}(?:{cue('framed').pattern.pattern})")
+
+
+@cache
+def _not_recorded() -> re.Pattern[str]:
+    return re.compile(f"{compiled(_LEAD).pattern}(?:{cue('not_recorded').pattern.pattern})")
