@@ -274,7 +274,8 @@ def test_an_agent_without_a_memory_has_no_files(call, folder):
 def test_the_empty_template_of_the_knowledge_is_no_result(call, folder, eventually):
     def paths() -> list[str]:
         query = {"query": "which entries does the knowledge keep in short lines?", "limit": 20}
-        return [result.get("path", "") for result in call.ok("POST", "/api/recall", query)["results"]]
+        results = call.ok("POST", "/api/recall", query)["results"]
+        return [result.get("path", "") for result in results]
 
     call.store("anything")
     call.ok("GET", "/api/context")
