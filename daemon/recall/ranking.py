@@ -29,7 +29,7 @@ from ..memory.tree_nodes import is_within
 from ..schemas.recall import Preset
 from .pool import Pool
 from .signals import Signals
-from .sources import MEMORIES, Candidate
+from .sources import EPISODES, MEMORIES, Candidate
 from .successors import successors
 from .tree_search import TreeHit
 
@@ -192,7 +192,7 @@ def rank(
     for relevance, _, _, at in order:
         entry, match = entries[at], matches[at]
         recency = _recency(entry, now, decay)
-        sure = any(is_sure(signals, answer, match) for answer in by.get(at, (at,)))
+        sure = any(is_sure(pool, signals, answer, match) for answer in by.get(at, (at,)))
         yield Ranked(at, relevance, match, recency, entry.importance, sure)
 
 
@@ -204,11 +204,14 @@ def matches_of(pool: Pool, signals: Signals) -> list[float]:
     ]
 
 
-def is_sure(signals: Signals, at: int, match: float) -> bool:
+def is_sure(pool: Pool, signals: Signals, at: int, match: float) -> bool:
     """Whether an entry with this match most likely answers.
 
-    One word of several is met by chance too often, however rare it is.
+    One word of several is met by chance too often, however rare it is; and an episode that repeats
+    a question has the words of the question, but not its answer.
     """
+    if pool.entries[at].is_question and pool.entries[at].source is EPISODES:
+        return False
     met = signals.met[at]
     # A word and a phrase of one concept are one.
     different = {by or word for word, by in met.items()}
@@ -270,7 +273,7 @@ def rank_as(
         if match > 0:
             parts = judge(entry, match, now, decay, weights)
             relevance = (scores or {}).get(at, parts.relevance * entry.source.weight)
-            sure = is_sure(signals, at, matches[at])
+            sure = is_sure(pool, signals, at, matches[at])
             ranked.append(Ranked(at, relevance, parts.match, parts.recency, parts.importance, sure))
     entries = pool.entries
     ranked.sort(
@@ -299,7 +302,7 @@ def rank_by_tree(
         if path is not None:
             worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
             recency = _recency(entry, now, decay)
-            sure = is_sure(signals, at, matches[at])
+            sure = is_sure(pool, signals, at, matches[at])
             ranked = Ranked(at, path.relevance, path.share, recency, entry.importance, sure)
             judged.append((worth, ranked))
     judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))

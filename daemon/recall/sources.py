@@ -51,7 +51,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
             sources share a group.
         is_turn: whether it is a turn of a conversation, not a statement by itself.
         superseded_by: the row of the newer memory that replaces it.
-        is_question: whether it is a turn that ends with a question.
+        is_question: whether it is a turn that ends with a question, or an episode with one.
     """
 
     key: int
@@ -336,13 +336,13 @@ EXPERIENCES: Final = _records(
 )
 
 
-def _own(name: str, plural: str, encoded: str = "") -> Source:
+def _own(name: str, plural: str, encoded: str = "", **columns: str) -> Source:
     index = agent_entries.INDEXES[plural]
     return Source(
         name=name,
         table=plural,
         index=index,
-        columns=_columns(updated_at="created_at"),
+        columns=_columns(updated_at="created_at", **columns),
         text=agent_entries.TEXT[plural],
         content="data",
         passes=_passes_unfiltered,
@@ -355,7 +355,13 @@ def _own(name: str, plural: str, encoded: str = "") -> Source:
 
 
 REFLECTIONS: Final = _own("reflection", "reflections")
-EPISODES: Final = _own("episode", "episodes", encoded="true")
+EPISODES: Final = _own(
+    "episode",
+    "episodes",
+    encoded="true",
+    # The rules' summary begins with what was asked.
+    is_question="data ->> '$.summary' GLOB '* asked: *[?？]*'",
+)
 SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
 

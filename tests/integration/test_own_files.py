@@ -285,3 +285,18 @@ def test_the_empty_template_of_the_knowledge_is_no_result(call, folder, eventual
     with (folder / "knowledge.md").open("a") as file:
         file.write("\nThe entries of the lagoon keep short lines\n")
     eventually(lambda: "memory/knowledge.md" in paths(), "what is written below it is")
+
+
+def test_a_question_in_an_episode_is_no_sure_answer_to_itself(call):
+    asked = "User asked: who is my boss at the moment? The neighbour waters the plants."
+    call.ok("POST", "/api/episodes", {"summary": asked, "outcome": "informational"})
+    solved = "Ana could not log in until her token was renewed."
+    call.ok("POST", "/api/episodes", {"summary": solved, "outcome": "resolved"})
+    by_query = {
+        query: call.ok("POST", "/api/recall", {"query": query})["results"][0]
+        for query in ("who is my boss at the moment", "when could Ana not log in")
+    }
+    assert [(hit["text"], hit["sure"]) for hit in by_query.values()] == [
+        (asked, False),
+        (solved, True),
+    ]
