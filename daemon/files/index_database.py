@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ..config.settings import IndexSettings
+from ..memory.agent_files import KNOWLEDGE, without_placeholder
 from ..store import chunk_database, chunk_tables, memory_md
 from ..store.agent_paths import AgentPaths
 from ..store.chunk_tables import FileContent, FileFingerprint, Piece
@@ -167,6 +168,7 @@ class IndexDatabase:
         text, reason = "", file.reason
         if not reason:
             text, reason = text_of(file.content, own=path == self._place.markdown.name)
+            text = without_placeholder(text) if path == KNOWLEDGE else text
         hashed = hashlib.sha256((reason or text).encode()).hexdigest()
         digest = f"-{hashed}" if reason else hashed
         was = chunk_tables.digest_of(db, path)

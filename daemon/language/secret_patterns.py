@@ -43,7 +43,7 @@ _NAMES: Final = (
     r"(?<![A-Za-z])pass|(?<![A-Za-z])pwd?|(?<![A-Za-z])psk|pre-?shared[_-]?key"
     r"|(?:client|app|shared|webhook|consumer)?[_-]?secret(?:[_-]?(?:access[_-]?)?key)?(?:_base)?"
     r"|(?:api|access|auth|account|(?<![A-Za-z])app|application|network|private|signing|encryption"
-    r"|master|license)[_ -]?key|token"
+    r"|master|licen[cs]e)[_ -]?key|token"
 )
 # The letters that these begin with.
 _BEGINNINGS: Final = frozenset("-_acelmnpstw")
@@ -200,8 +200,9 @@ BEFORE_SEED: Final = (
 )
 SEED: Final = r"\b(?i:{secret_phrase})\b|{~secret_phrase}"
 RESCUE: Final = re.compile(
-    r"(?P<before>\b(?i:(?:recovery|backup|rescue) codes?)(?:\s?[:=→]\s?|(?i: is|:)?\s+))"
-    r"(?P<value>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
+    r"(?P<before>\b(?i:(?:recovery|backup|rescue) codes?|(?:licen[cs]e|product|activation) key)"
+    r"(?i: (?:for|of|to)(?: \w+){1,3})?(?:\s?[:=→]\s?|(?i: is|:)?\s+))"
+    r"(?P<value>(?=[A-Za-z-]{0,24}[0-9])[A-Za-z0-9]{2,12}(?:-[A-Za-z0-9]{2,12}){1,7})"
 )
 # … codes of digits, and numbers of people and documents. These patterns only find candidates.
 _END: Final = r"(?![\w-]|[.,:/][0-9])"
@@ -217,7 +218,8 @@ SOCIAL_SECURITY: Final = re.compile(r"[0-9]{3}-[0-9]{2}-[0-9]{4}")
 BEFORE: Final = 150
 BEFORE_CODE: Final = (
     rf"(?:\b(?i:{{secret_code}}){_GAP}(?i:{_SAYS})"
-    r"|(?i:\b(?:\w*karten?|\w*konto|handy|banking|(?:bank|fuel|debit|credit) card|phone|sim) pin) "
+    r"|(?i:\b(?:\w*karten?|\w*konto|handy|banking|(?:bank|fuel|debit|credit) card|phone|sim"
+    r"|reader|till|terminal),? pin) "
     rf"|\b(?:PIN|CV[VC]2?)(?i:[ -](?:code|number|nummer))? |(?i:{{~secret_code}}){_SAYS_UNSPACED})$"
 )
 AFTER_CODE: Final = r" (?i:{secret_is}) (?:[^\W\d][\w'’-]{0,19} ){0,3}?(?:PIN|(?i:{secret_code}))\b"

@@ -282,8 +282,17 @@ def digest(line: str) -> str:
 
 
 def knowledge_text(text: str) -> str:
-    """The knowledge to show a model; "" while the file has its placeholder."""
-    return "" if _PLACEHOLDER in text else text.strip()
+    """The knowledge to show a model; "" while there is only the placeholder."""
+    return without_placeholder(text).strip()
+
+
+def without_placeholder(text: str) -> str:
+    """A text with an empty line for each placeholder; "" if only headings remain."""
+    if _PLACEHOLDER not in text:
+        return text
+    lines = ["" if line.startswith(_PLACEHOLDER) else line for line in text.split("\n")]
+    is_written = any(line.strip() and not line.startswith("#") for line in lines)
+    return "\n".join(lines) if is_written else ""
 
 
 def folds(text: str) -> list[Fold]:

@@ -30,6 +30,8 @@ from .views import secret_warning, view_of
 # A whole file would not fit into a model's window.
 _TOKENS: Final = 4_000
 _CHARS: Final = 2_000
+# Beside a sure first result, others below this share of its relevance are left out.
+_LEAST_SHARE: Final = 1 / 3
 
 
 async def _recall(scope: Scope, arguments: schemas.RecallArguments) -> schemas.RecalledItems:
@@ -44,12 +46,16 @@ async def _recall(scope: Scope, arguments: schemas.RecallArguments) -> schemas.R
         until=arguments.until or None,
     )
     answer = await ask_recall(scope, body)
+    results = answer.results
+    if answer.confidence == "sure":
+        least = _LEAST_SHARE * results[0].relevance
+        results = [result for result in results if result.relevance >= least]
     notes = [NOT_SURE] if answer.confidence == "unsure" else []
     notes += [answer.note] if answer.note else []
     return schemas.RecalledItems(
         confidence=answer.confidence,
         note="; ".join(notes) or UNSET,
-        results=[_item(result, scope.now) for result in answer.results],
+        results=[_item(result, scope.now) for result in results],
         why=answer.why,
     )
 

@@ -15,11 +15,14 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.settings import Rules
+from ..language.cues import signals_of
 from ..language.secrets import holds_secret
 from ..language.sentences import sentences
+from ..language.vocabulary import cue
 from ..memory.checks import SOURCE_CHARS
 from ..memory.records import DEFAULT_CATEGORY, USER_STATED, Memory
 from ..memory.scoring import HOT, score_of
+from ..memory.similarity import fold
 from ..memory.vectors import Nearness
 from ..store.connection import derived
 from ..store.memory_rows import SELECT, fetch, from_row
@@ -36,9 +39,11 @@ T = TypeVar("T")
 MOST_MEMORIES: Final = 10
 # The sources whose results sections show.
 _SHOWN: Final = frozenset({"memory", "pair", "file", "episode", "skill", "experience"})
-# The results of all sources, and how many of them may be unsure.
+# The results of all sources, and how many of them may be unsure; the least relevance of an unsure
+# one in a block of results alone, which nobody has asked for.
 _HITS: Final = 20
 _UNSURE: Final = 3
+_LEAST_UNASKED: Final = 0.3
 _SENTENCES: Final = 6
 # How long what needs no query is cached: ages and scores move by so much.
 _CACHED_SECONDS: Final = 60.0
@@ -96,6 +101,25 @@ def shown_hits(answer: Answer, most_unsure: int | None = None) -> list[Hit]:
             unsure += not hit.sure
             shown.append(hit)
     return shown
+
+
+def _unasked_hits(answer: Answer, *, asks: bool) -> list[Hit]:
+    """The results to add to a prompt: the sure ones; to a question also those about a topic of it.
+
+    A frame such as "called" is met by chance; what is near in meaning has no words to meet.
+    """
+    topics = {word.text for word in answer.query.words if not word.is_grammar} - little()
+
+    def answers(hit: Hit) -> bool:
+        is_about = not topics.isdisjoint({*hit.words, *hit.meant})
+        return asks and is_about and hit.relevance >= _LEAST_UNASKED
+
+    return [hit for hit in answer.hits if hit.sure or hit.method == "meaning" or answers(hit)]
+
+
+def _asks(sentence: str) -> bool:
+    """Whether a sentence is a question, with or without its mark."""
+    return "question" in signals_of(sentence) or cue("which").any_in(fold(sentence))
 
 
 def _text_of(memory: Memory) -> str:
@@ -188,9 +212,12 @@ class BlockReading:
         answer = recall(self.db, request, rules.recall)
         most_unsure = None if self.request.found else _UNSURE
         answer = replace(answer, hits=tuple(shown_hits(answer, most_unsure)))
-        if not self.request.found or answer.confidence == "sure":
+        if not self.request.found:
             return answer
         parts = sentences(request.text)[:_SENTENCES]
+        answer = replace(answer, hits=tuple(_unasked_hits(answer, asks=any(map(_asks, parts)))))
+        if answer.confidence == "sure":
+            return answer
         if len(parts) < 2:
             return answer
         # The whole turn was encoded, not its sentences.

@@ -402,7 +402,8 @@ def _why(  # noqa: PLR0911 - a reason each
     if best is not None and request.min_relevance is not None:
         return f"nothing is as relevant as required: the best reaches {best.relevance:.2f}"
     if not any(searched[source.name] for source in SOURCES if source is not PAIRS):
-        return "nothing is stored there yet" if request.filters.paths else "nothing is stored yet"
+        limited = request.filters.paths or (request.isolated and request.filters != Filters())
+        return "nothing is stored there yet" if limited else "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"
     if request.mode == "tree":

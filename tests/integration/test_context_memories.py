@@ -107,7 +107,9 @@ def test_more_standing_memories_than_fit_leave_room_for_the_answer(crowd):
 
 def test_what_was_not_asked_for_has_three_uncertain_items_at_most_and_marks_them(crowd):
     crowd.store("The quokka sleeps in the greenhouse")
-    query = "who counted the jacket when my aunt visited the museum of modern cars in Turin?"
+    distant = "who counted the jacket when my aunt visited the museum of modern cars in Turin?"
+    assert items(crowd, distant, found=True) == []
+    query = "where is the jacket of my aunt?"
     found = items(crowd, query, found=True)
     results = crowd.ok("POST", "/api/recall", {"query": query, "limit": 20})["results"]
     sure = {result["text"] for result in results if result["sure"]}
@@ -236,3 +238,24 @@ def test_a_secret_that_was_replaced_is_not_shown_beside_what_replaced_it(call):
     call.store("The password of the router is tulpen-regen-88", importance=0.9)
     call.store("The password of the router is on the yellow note", importance=0.9)
     assert "tulpen" not in text_of(call, "which pills do I take?")
+
+
+def test_a_prompt_that_asks_nothing_gets_nothing_that_only_may_be_related(call):
+    for text in (
+        "Kessler went bankrupt, Therma Nord looks after the boiler now",
+        "The boiler gets serviced by Firma Kessler",
+        "My boss is called Anselmo Riquelme",
+        "My wife is called Ineke and she teaches chemistry at a secondary school",
+        "Bruno's new school is the Volksschule Rosenhain",
+        "My laptop is a ThinkPad with a failing fan",
+        "The parser of the importer has failing tests on Windows",
+    ):
+        call.store(text)
+    for prompt in (
+        "Fix the failing test in parser.py",
+        "my boat is a Laser",
+        "my parrot is called Kiki and I hate olives",
+    ):
+        assert not [item for item in items(call, prompt, found=True) if item.get("uncertain")]
+    assert "Ineke" not in text_of(call, "what is my parrot called?", found=True)
+    assert "Anselmo" in text_of(call, "who is my boss at the moment", found=True)

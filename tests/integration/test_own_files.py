@@ -269,3 +269,19 @@ def test_an_agent_without_a_memory_has_no_files(call, folder):
         assert call.ok("GET", f"/api/{path}") == {"results": [], "total": 0}
     assert call.ok("GET", "/api/context") == {"format": "thermocline", "tokens": 0, "text": ""}
     assert not folder.parent.exists()
+
+
+def test_the_empty_template_of_the_knowledge_is_no_result(call, folder, eventually):
+    def paths() -> list[str]:
+        query = {"query": "which entries does the knowledge keep in short lines?", "limit": 20}
+        results = call.ok("POST", "/api/recall", query)["results"]
+        return [result.get("path", "") for result in results]
+
+    call.store("anything")
+    call.ok("GET", "/api/context")
+    (folder / "zebras.md").write_text("# Zebras\n\nThe short lines of zebras\n")
+    eventually(lambda: "memory/zebras.md" in paths(), "the files are indexed")
+    assert "memory/knowledge.md" not in paths()
+    with (folder / "knowledge.md").open("a") as file:
+        file.write("\nThe entries of the lagoon keep short lines\n")
+    eventually(lambda: "memory/knowledge.md" in paths(), "what is written below it is")

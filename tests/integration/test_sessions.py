@@ -239,3 +239,9 @@ def test_replay_tells_chunks_that_moved_changed_or_went(call, shared_daemon):
     assert changes_shown() == {"changed"}
     (Path(shared_daemon.state) / "agents" / call.agent / "memory" / "crane.md").unlink()
     assert changes_shown() == {"gone"}
+
+
+def test_an_empty_category_of_a_session_does_not_pass_for_an_empty_memory(call):
+    call.store("the kettle is blue", category="kitchen")
+    key = start(call, category="garage")
+    assert recalled(call, "which kettle?", key)["why"] == "nothing is stored there yet"

@@ -361,3 +361,18 @@ def test_profclaws_source_counts_before_the_limit(call):
 
 def test_profclaws_stats_count_what_is_indexed(call):
     assert use(call, "memory_stats")["totalFiles"] == 0
+
+
+def test_the_tool_recall_leaves_out_what_is_far_below_a_sure_answer(call):
+    call.store("The manager of the harbour signed the lease of the boat shed with Ulrike on paper")
+    for number in range(6):
+        call.store(f"The kettle {number} stands in the shed")
+    query = "which manager of the harbour signed the lease of the boat shed with Ulrike on paper?"
+    whole = call.ok("POST", "/api/recall", {"query": query, "limit": 8, "reinforce": False})
+    assert whole["confidence"] == "sure"
+    least = whole["results"][0]["relevance"] / 3
+    assert any(result["relevance"] < least for result in whole["results"])
+    told = call.ok("POST", "/api/tools/recall", {"query": query})["results"]
+    assert [result["text"] for result in told] == [
+        result["text"] for result in whole["results"] if result["relevance"] >= least
+    ]
