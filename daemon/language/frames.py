@@ -16,7 +16,7 @@ from .vocabulary import compiled, cue
 
 # Where a sentence or a line begins, behind the marks of lists.
 _BEGINNINGS: Final = re.compile(
-    r"(?:\A|\n|[.!?…。！？][\"'”’»)]{0,3}(?:\s|(?<=[。！？])))[\s>*•-]{0,8}(?=\S)"
+    r"(?:\A|\n|[.!?…。！？][\"'”’»)]{0,3}(?:\s|(?<=[。！？])))[\s>*•¿¡-]{0,8}(?=\S)"
 )
 _HEAD: Final = 240
 # A text may follow on the next line, without a colon.

@@ -142,7 +142,7 @@ def is_worth_asking(talks: Sequence[UnreadTurns], model: ModelOrRules, options: 
 
 def is_worth_reading(turn: BufferedTurn) -> bool:
     """Whether a turn may contain a fact: it is said, and not just a nod or a command."""
-    text = _own(turn).text.strip()
+    text = own_turn(turn).text.strip()
     is_long = len(text) >= _LEAST_CHARS or is_lasting(text)
     return is_long and turn.role not in _UNSAID and not is_command(text)
 
@@ -155,7 +155,7 @@ def line_of(turn: BufferedTurn, number: int | None = None) -> str:
     return f"[{number}] {who}{used}: {turn.text.strip()[:_LONGEST_TURN]}"
 
 
-def _own(turn: BufferedTurn) -> BufferedTurn:
+def own_turn(turn: BufferedTurn) -> BufferedTurn:
     """A user's turn without what it only frames."""
     own = own_words(turn.text) if turn.role == "user" else turn.text
     return turn if own == turn.text else msgspec.structs.replace(turn, text=own)
@@ -163,7 +163,7 @@ def _own(turn: BufferedTurn) -> BufferedTurn:
 
 def _plain(turn: BufferedTurn) -> BufferedTurn:
     """A turn, cut before an instruction to the model, and before what a user only frames."""
-    turn = _own(turn)
+    turn = own_turn(turn)
     if not is_injected(turn.text):
         return turn
     trusted = takewhile(lambda sentence: not is_injected(sentence), sentences(turn.text))

@@ -28,7 +28,7 @@ from ..store.conversations import BufferedTurn, Conversation
 from ..store.transaction import Transaction
 from .compaction import TIERS, Compacted, CompactionLimits, compact
 from .model_or_rules import AskOptions, Derived, ModelOrRules
-from .observation import is_worth_reading, line_of
+from .observation import is_worth_reading, line_of, own_turn
 
 _LONGEST_SUMMARY: Final = 600
 _TAG_CHARS: Final = 40
@@ -97,11 +97,11 @@ async def write_entry(store: AgentStore, conversation: Conversation) -> None:
 async def _episode(
     turns: Sequence[BufferedTurn], model: ModelOrRules, options: AskOptions, *, patient: bool
 ) -> tuple[Episode, Method]:
-    plain = [*turns]
+    plain = [own for turn in turns if (own := own_turn(turn)).text.strip()]
     chars = sum(len(turn.text) for turn in plain)
     if model.is_asked("episode", options, chars):
         try:
-            conversation = ends("\n".join(map(line_of, turns)), _GIVEN_CHARS)
+            conversation = ends("\n".join(map(line_of, plain)), _GIVEN_CHARS)
             question = model.question("episode", Part("conversation", conversation))
             episode = _fit((await model.ask(question, EpisodeReply, options)).value)
         except ModelUnavailable:

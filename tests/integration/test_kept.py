@@ -368,3 +368,13 @@ def test_what_was_set_by_hand_is_not_overwritten_by_what_is_said(call):
     call.ok("DELETE", "/api/hot/owner_profile?name=name")
     observe(call, user("My name is Adaline."), conversation="d")
     assert call.ok("GET", "/api/hot")["state"]["owner_profile"]["name"] == "Adaline"
+
+
+def test_what_is_not_to_be_remembered_is_in_no_summary_of_the_talk(daemon, calls_of, eventually):
+    call = calls_of(daemon)
+    secret = user("Don't remember this: I am seeing Doctor Quellmalz on Mondays")
+    observe(call, secret, user("We decided to move the deploy to Tuesdays"), end=True)
+    path = daemon.folder() / "memory" / "episodes.jsonl"
+    eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was summed up")
+    assert "deploy" in path.read_text(encoding="utf-8")
+    assert "Quellmalz" not in path.read_text(encoding="utf-8") + everything(call)
