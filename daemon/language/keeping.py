@@ -38,13 +38,13 @@ _THRESHOLD: Final = -0.1
 _PASSING: Final = -0.8
 WEIGHTS: Final[Mapping[str, float]] = {
     "answers": 2.6, "life": 2.0, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2,
-    "kin": 1.1, "is_preference": 1.0, "you": 0.9, "time": 0.9, "habit": 0.8, "third": 0.8,
+    "kin": 1.1, "is_preference": 2.1, "you": 0.9, "time": 0.9, "habit": 0.8, "third": 0.8,
     "place": 0.8, "is_decision": 0.6, "number": 0.6, "settled": 0.5, "has": 0.5, "stands": 0.5,
     "capital": 0.5, "not": 0.4, "masked": 0.2, "is_claim": -0.2, "dated": -0.2, "nods": -0.2,
     "is_report": -0.2, "others_say": -0.2, "steers": -0.2, "i": -0.3, "is_error": -0.5,
     "will": -0.5, "exclaims": -0.5, "short": -0.5, "is_commitment": -0.6, "refutes": -0.7,
     "believes": -0.7, "unsure": -0.9, "now": -0.9, "leaves": -0.9, "would": -1.0,
-    "others_believe": -1.2, "empty": -1.3, "mood": -1.5, "verdict": -1.5, "sky": -2.0,
+    "others_believe": -1.2, "empty": -1.3, "mood": -1.5, "verdict": -1.5, "sky": -2.2,
     "is_request": -2.1, "is_hedge": -2.2, "bare": -2.2, "unreal": -2.5,
 }  # fmt: skip
 _SHORT: Final = 3

@@ -48,7 +48,7 @@ async def update(scope: Scope, key: schemas.HotKey, body: Json) -> schemas.HotUp
     Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
     `task` with a `text`, a `project` with a `name`. What takes more than its share is refused.
     """
-    await scope.write(lambda tx: hot_rows.update_by_hand(tx, key, body), create=True)
+    await scope.write(lambda tx: hot_rows.update(tx, key, body, by_hand=True), create=True)
     warning = secret_warning(secrets_in(body))
     return schemas.HotUpdated(key, UNSET if warning is UNSET else [warning])
 

@@ -89,14 +89,15 @@ def _parted(
 ) -> tuple[list[tuple[Kind, list[Received | Row]]], list[Received | Row]]:
     """Split rows into those that are live and new here, which need no merge, and the rest."""
     by_kind: dict[str, dict[str, Received | Row]] = {}
-    others: list[Received | Row] = []
+    later: list[Received | Row] = []
     repeated = set()
     for item in came:
         row = item if isinstance(item, Row) else item.row
         if by_kind.setdefault(row.kind, {}).setdefault(row.id, item) is not item:
-            others.append(item)
+            later.append(item)
             repeated.add(row.key)
     fresh: list[tuple[Kind, list[Received | Row]]] = []
+    others: list[Received | Row] = []
     for name, items in by_kind.items():
         kind = kind_of(name)
         # A category is created by the first memory in it.
@@ -106,7 +107,7 @@ def _parted(
             is_new = key not in known and kind.lives(_row(item)) and (name, key) not in repeated
             (new if is_new else others).append(item)
         fresh.append((kind, new))
-    return fresh, others
+    return fresh, others + later
 
 
 def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) -> Applied:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections.abc import Collection
 from typing import Any, Final
 
 import msgspec
@@ -55,19 +56,15 @@ def entries(db: sqlite3.Connection) -> dict[EntryKey, Entry]:
     return entries
 
 
-def update(tx: Transaction, key: str, value: Json) -> None:
-    """Merge `value` in as `key` asks; errors as `hot.update` and `hot.check_share`."""
+def update(tx: Transaction, key: str, value: Json, *, by_hand: bool = False) -> None:
+    """Merge `value` in as `key` asks; errors as `hot.update` and `hot.check_share`.
+
+    With `by_hand` a person asks: the values of the owner and the agent are marked so.
+    """
     hot.check_share(key, value, tx.rules.hot)
-    save(tx, hot.update(load(tx.db), key, value, tx.now))
-
-
-def update_by_hand(tx: Transaction, key: str, value: Json) -> None:
-    """`update` as a person asks; the values of the owner and the agent are marked as `by_hand`."""
-    update(tx, key, value)
-    if key in OBJECTS and isinstance(value, dict):
-        for name in value:
-            if row := rows.load(tx.db, KIND, f"{key}/{name}"):
-                rows.write(tx, KIND, row.id, row.data | {"by_hand": True})
+    names = value if by_hand and key in OBJECTS and isinstance(value, dict) else ()
+    state = hot.update(load(tx.db), key, value, tx.now)
+    save(tx, state, by_hand={(key, name) for name in names})
 
 
 def is_by_hand(db: sqlite3.Connection, section: str, name: str) -> bool:
@@ -76,14 +73,22 @@ def is_by_hand(db: sqlite3.Connection, section: str, name: str) -> bool:
     return row is not None and row.data.get("by_hand") is True
 
 
-def save(tx: Transaction, state: HotState) -> HotState:
-    """Store `state` within its limits; displaced entries become ordinary memories."""
+def save(tx: Transaction, state: HotState, *, by_hand: Collection[EntryKey] = ()) -> HotState:
+    """Store `state` within its limits; displaced entries become ordinary memories.
+
+    The entries `by_hand` are marked as such, and those that were stay so.
+    """
     fitted = hot.fit(state, tx.rules.hot)
     for displaced in fitted.displaced:
         _remember(tx, displaced)
     changes = hot.diff(entries(tx.db), hot.entries(fitted.state))
-    for (section, key), entry in changes.changed.items():
+    same = hot.entries(fitted.state)
+    unmarked = [key for key in by_hand if key in same and not is_by_hand(tx.db, *key)]
+    written = changes.changed | {key: same[key] for key in unmarked}
+    for (section, key), entry in written.items():
         data = {"value": entry.value, "position": entry.position}
+        if (section, key) in by_hand or is_by_hand(tx.db, section, key):
+            data["by_hand"] = True
         rows.write(tx, KIND, f"{section}/{key}", data)
     for section, key in changes.removed:
         rows.write(tx, KIND, f"{section}/{key}", None)

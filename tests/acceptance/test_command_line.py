@@ -626,12 +626,13 @@ def test_one_key_or_a_section_of_the_configuration_is_shown(shell):
     shell.run("config", "recall.limit", "--check", code=2)
 
 
-def test_undoing_what_a_program_wrote_restores_the_name_that_was_set_by_hand(
+def test_undoing_what_a_program_wrote_restores_the_name_that_was_told_before(
     shell, call_as, eventually
 ):
-    shell.out("hot", "--update", "owner_profile", '{"name": "Renske"}')
+    name = lambda: shell.json("hot")["owner_profile"].get("name")  # noqa: E731
+    call_as("codex", "My name is Renske.")
+    eventually(lambda: name() == "Renske", "the first turn was read")
     call_as("claude-code", "My name is Eve.")
-    name = lambda: shell.json("hot")["owner_profile"]["name"]  # noqa: E731
     eventually(lambda: name() == "Eve", "the turn was read")
     shell.out("undo", "--by", "claude-code", "--since", "1h")
     assert name() == "Renske"
