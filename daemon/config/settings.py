@@ -1,8 +1,7 @@
 """The typed tree of the configuration: every key with its type, bounds and default.
 
-The daemon's parts take these structs themselves: nothing is copied. Those of the domain are defined
-there. `config.json` has the same defaults, with a line of help for each key; a test compares the
-two. Times are seconds and sizes bytes unless the name says otherwise.
+The daemon's parts take these structs. `config.json` has the same defaults, with help for each key.
+Times are seconds and sizes bytes unless the name says otherwise.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     """The names of the signals that a sentence has.
 
     Args:
-        text: the sentence as it was said; of one that `answers` the question before it, both.
+        text: the sentence as it was said, behind the question that it `answers`.
         told: what `cues.signals_of` says of it.
         answers: whether it begins with the question that it answers.
     """

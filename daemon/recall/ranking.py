@@ -225,7 +225,7 @@ def _with_replaced(
     """The match of each entry, 0 to 1, with replaced memories beside what replaced them.
 
     And for each of these the entries by which it may be sure: of two statements about one thing
-    the one that is asked for is as sure as either, the other never.
+    what is asked for is as sure as either, the other never.
     """
     entries, matches = pool.entries, matches_of(pool, signals)
     places = {entry.key: at for at, entry in enumerate(entries)}
