@@ -33,8 +33,6 @@ class Part(Generic[T]):
     """Rows of one sort.
 
     Attributes:
-        title: its name on the screen.
-        columns: of the table, each with the least width at which it is shown.
         key_of: what a row is known by, so that the cursor stays on it.
         empty: what is shown in place of rows.
         rows: all rows; None: the table is filled page by page.
@@ -43,7 +41,6 @@ class Part(Generic[T]):
         detail: all of a row, shown beside or below the table.
         open: what Enter does.
         count: follows the title, such as ` 3`.
-        above: widgets over the table.
         brief: a row in two lines, where the table has fewer columns than `two_lines_below`.
     """
 
