@@ -75,12 +75,10 @@ class Keychain:
 
     @property
     def private(self) -> bytes:
-        """The private key of this device."""
         return self._private
 
     @property
     def public(self) -> bytes:
-        """The public key of this device."""
         return public_key(self._private)
 
     def needed(self) -> Keyring:
@@ -160,7 +158,8 @@ class Keychain:
             return present, {}
         known = {device: first - 1 for device, first in ring.retired.items()}
         signed = (each for each in listed if keyring.is_signed(ring, each))
-        return present, known | {each.device: each.epoch for each in signed}
+        own = {self._device(): ring.epoch}
+        return present, known | own | {each.device: each.epoch for each in signed}
 
     async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
         """The keys on a remote for the recovery key, whoever put them there."""
@@ -193,7 +192,6 @@ class Keychain:
             raise StoreDamaged(f"cannot use {file}: {error}") from error
 
     def has_epoch(self, epoch: int) -> bool:
-        """Whether this device has the key of an epoch."""
         return self._kept is not None and 0 < epoch <= self._kept.ring.epoch
 
     def unsealed(self, file: Path) -> BinaryIO:
@@ -212,14 +210,12 @@ class Keychain:
             await self._keep(kept)
 
     async def publish(self, remote: Remote) -> None:
-        """As for `SharedKeys`."""
         async with self._changing:
             ring = await roster.settle(remote, self.needed(), self._holder())
             assert self._kept is not None
             await self._keep(msgspec.structs.replace(self._kept, ring=ring, is_published=True))
 
     async def learn(self, remote: Remote) -> None:
-        """As for `SharedKeys`."""
         async with self._changing:
             await self._take(await roster.learn(remote, self.needed(), self._holder()))
 
@@ -229,7 +225,6 @@ class Keychain:
         return stored is not None and stored.is_first and agent not in stored.switched
 
     async def switched(self, agent: str) -> None:
-        """As for `SharedKeys`."""
         async with self._changing:
             if self._kept is not None and self.is_switching(agent):
                 agents = (*self._kept.switched, agent)

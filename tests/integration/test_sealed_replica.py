@@ -131,6 +131,9 @@ async def test_a_retired_device_reads_nothing_that_is_written_later_and_the_othe
     assert set(versions) < set(remote.query("SELECT id, seq, version FROM rows"))
     with pytest.raises(Refused, match="retired"):
         await lost.sync()
+    lost.restart()
+    with pytest.raises(Refused, match="retired"):
+        await lost.sync()
     with pytest.raises(KeyMissing):
         await lost.exchange.receive()
     with pytest.raises(KeyMissing):
