@@ -23,7 +23,6 @@ MEMORIES: Final = """
 
 
 def _hot(section: str, aggregate: str) -> str:
-    """The entries of one section of the hot state, in their order."""
     return (
         f"json((SELECT {aggregate} FROM (SELECT id, data->'value' AS value FROM rows"
         f" WHERE agent_id = c.agent_id AND kind = 'hot' AND id > '{section}/'"
@@ -89,7 +88,7 @@ _SCHEMA: Final = (
     CREATE TABLE IF NOT EXISTS replica_devices (
         agent_id TEXT NOT NULL, device_id TEXT NOT NULL, name TEXT NOT NULL,
         first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, seen INTEGER NOT NULL,
-        retired_at INTEGER, PRIMARY KEY (agent_id, device_id)
+        retired_at INTEGER, release TEXT, PRIMARY KEY (agent_id, device_id)
     ) STRICT, WITHOUT ROWID
     """,
     f"CREATE VIEW IF NOT EXISTS cold_memories AS {MEMORIES}",
@@ -116,12 +115,8 @@ _SCHEMA: Final = (
 )
 
 
-# What each version has added to the tables above.
-_ADDED: Final = {2: ("ALTER TABLE replica_devices ADD COLUMN release TEXT",)}
-
-
 async def prepare(remote: Remote, now: float) -> None:
-    """Create the missing tables and columns. Safe at any time, from several devices at once."""
+    """Create the missing tables. Safe at any time, from several devices at once."""
     current = await version(remote)
     if current > VERSION:
         raise Refused(
@@ -133,13 +128,7 @@ async def prepare(remote: Remote, now: float) -> None:
     if current == VERSION:
         return
     made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    added = [sql for number, some in _ADDED.items() if number > current for sql in some]
-    try:
-        await remote.batch([*map(SqlStatement, (*_SCHEMA, *added)), made])
-    except Refused:
-        # Another device was faster: what it has added cannot be added again.
-        if await version(remote) != VERSION:
-            raise
+    await remote.batch([*map(SqlStatement, _SCHEMA), made])
 
 
 async def version(remote: Remote) -> int:

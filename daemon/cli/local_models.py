@@ -30,7 +30,6 @@ _HOST: Final = "127.0.0.1"
 _SECONDS: Final = 3.0
 _LONGEST_LIST: Final = 1 << 20
 _SOCKETS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
-_LISTENS: Final = "0A"
 
 
 def with_local_model(
@@ -145,7 +144,7 @@ def _owners(port: int, tables: Sequence[str]) -> set[int]:
         owners |= {
             int(row[7])
             for row in rows
-            if row[3] == _LISTENS and int(row[1].rpartition(":")[2], 16) == port
+            if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port
         }
     return owners
 

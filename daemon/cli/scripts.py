@@ -32,13 +32,7 @@ _DISTILLED: Final = (
 
 
 def run(script: str, options: Sequence[str], words: Sequence[str]) -> int:
-    """Run a script by its name; return its exit code.
-
-    Args:
-        script: one of `SCRIPTS`.
-        options: what the connection was made with, such as `--agent-id`.
-        words: the arguments that the script was called with.
-    """
+    """Run a script with the options of its connection; return its exit code."""
     return SCRIPTS[script](options, words)
 
 

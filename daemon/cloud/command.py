@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from .keychain import Keychain
 
 T = TypeVar("T")
-_OF_REPLICA: Final = "replica_"
 _PER_AGENT: Final = "{agent}"
 _ELSEWHERE_SECONDS: Final = 5.0
-_MOST_TRIES: Final = 3
 _NAME_KEY: Final = "name a file with the recovery key: --recovery-key-file"
 
 
@@ -84,7 +82,7 @@ def _run(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T]]) -> T
     try:
         return asyncio.run(_with(account, request, settings, work))
     except ReplicaRefused as error:
-        code = error.code.removeprefix(_OF_REPLICA)
+        code = error.code.removeprefix("replica_")
         if code != "unauthorized" or account.token is not None or not _can_ask():
             error.hint = account.way_out(code) or error.hint
             raise
@@ -140,7 +138,7 @@ async def _ask(keychain: Keychain, listed: RosterEntry | None, request: RestoreR
         return
     if not _can_ask():
         raise InvalidInput("cannot restore: it is sealed", hint=_NAME_KEY)
-    for left in reversed(range(_MOST_TRIES)):
+    for left in reversed(range(3)):
         try:
             await keychain.recover(listed, getpass("recovery key: ", sys.stderr))
         except InvalidInput as error:
@@ -219,7 +217,6 @@ class Progress:
         self._dirty = False
 
     def say(self, line: str) -> None:
-        """Write a permanent line."""
         self.end()
         sys.stderr.write(f"{line}\n")
 
@@ -235,7 +232,6 @@ class Progress:
             self.say(line)
 
     def end(self) -> None:
-        """End the rewritten line."""
         if self._dirty:
             self._dirty = False
             sys.stderr.write("\n")

@@ -59,13 +59,11 @@ class OtherDatabases:
         self._device = device
 
     async def prepare(self, account: Account) -> None:
-        """Create the missing tables."""
         await self._ask(account, lambda remote: Replica(remote, "default").prepare(time.time()))
 
     async def search(
         self, account: Account, agent: str, words: list[str], limit: int
     ) -> list[FoundThere]:
-        """Memories in the database that contain some of `words`, those with most of them first."""
         return await self._ask(account, lambda remote: search(remote, agent, words, limit))
 
     async def send_critical(self, account: Account, agent: str, store: AgentStore) -> int:

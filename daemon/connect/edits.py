@@ -31,11 +31,9 @@ class Launch(msgspec.Struct, frozen=True):
     options: tuple[str, ...] = ()
 
     def words(self, *verb: str) -> list[str]:
-        """The words that run a verb."""
         return [*self.command, *verb, *self.options]
 
     def line(self, *verb: str) -> str:
-        """The same as a line for a shell."""
         return shlex.join(self.words(*verb))
 
 

@@ -115,7 +115,6 @@ def _behind(db: sqlite3.Connection, kind: str, at: int) -> int:
 
 
 def _place(key: Any) -> int:
-    """The place of an id in SQLite's order, by its beginning."""
     raw = key.encode() if isinstance(key, str) else b"\xff" * _PREFIX
     return int.from_bytes(raw[:_PREFIX].ljust(_PREFIX, b"\0"), "big")
 
@@ -131,12 +130,9 @@ def _memories(
     """The readable memories; those that were archived are added to a list, with the time."""
     if not _is_known(db, "memories"):
         return
-    # Databases of earlier releases lack some columns.
-    there = {name for (_, name, *_) in db.execute("PRAGMA table_info(memories)")}
-    columns = ", ".join(name if name in there else "NULL" for name in FIELDS)
 
     def fetch(low: int, high: int) -> list[tuple[Any, ...]]:
-        sql = f"SELECT clocks, extra, {columns} FROM memories WHERE row BETWEEN ? AND ?"
+        sql = f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE row BETWEEN ? AND ?"
         return db.execute(sql, (low, high)).fetchall()
 
     for clocks, extra, *values in _halved(fetch, 0, _highest(db, path)):
@@ -230,7 +226,6 @@ def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any,
 
 
 _log = logging.getLogger(__name__)
-_DEFAULT: Final = "default"
 _MEMORY: Final = "memory"
 _FOLDERS_AT_MOST: Final = 1000
 
@@ -239,7 +234,6 @@ class TakeOver:
     """Fills the database of an agent from existing files; see `place.Importer`."""
 
     def is_there(self, place: AgentPaths) -> bool:
-        """Whether there are state files to take over, in the folder or the workspace."""
         return any(_has_files(folder) for folder, _ in _roots(place))
 
     def take_over(self, tx: Transaction, place: AgentPaths, damaged: Path | None) -> dict[str, Any]:
@@ -299,7 +293,7 @@ def _roots(place: AgentPaths) -> list[tuple[Path, Path]]:
     roots = [(path, folder) for path in own]
     if place.workspace is not None:
         top = place.workspace.resolve()
-        roots += [(top / _MEMORY, top)] if place.agent == _DEFAULT else []
+        roots += [(top / _MEMORY, top)] if place.agent == "default" else []
         roots.append((top / _MEMORY / place.agent, top))
     return [(one, below) for one, below in roots if one.is_dir()]
 

@@ -55,7 +55,6 @@ def _flat(document: dict[str, Json]) -> Iterator[_Found]:
 
 
 def _nested(document: dict[str, Json], reader: _Reader) -> Iterator[_Found]:
-    """Every node below the root, parents first, with its whole path."""
     waiting: list[tuple[str, str, Json]] = [
         ("", name, child) for name, child in _children(document[ROOT])
     ]

@@ -70,12 +70,10 @@ class Budget:
 
     @property
     def today(self) -> Spent:
-        """Today's cost so far."""
         return self._days.get(self.day, Spent())
 
     @property
     def limits(self) -> DayLimits:
-        """Today's limits."""
         settings = self._settings()
         return DayLimits(settings.daily_tokens, settings.daily_cost)
 
@@ -123,7 +121,6 @@ class Budget:
 
 
 def _money(dollars: float) -> str:
-    """Dollars with two decimals; below ten cents, two significant digits."""
     return f"{dollars:.2f}" if dollars >= 0.1 else f"{dollars:.2g}"
 
 
@@ -137,7 +134,6 @@ class UsageCounts:
         self._cleared: Counter[str] = Counter()
 
     def called(self, purpose: str, cleared: dict[str, int]) -> None:
-        """Count a question, and the secrets removed from it."""
         self._of(purpose).calls += 1
         self._cleared.update(cleared)
 
@@ -152,20 +148,17 @@ class UsageCounts:
             latest.append(seconds)
 
     def failed(self, purpose: str, code: str) -> None:
-        """Count a question without a usable reply."""
         counts = self._of(purpose)
         counts.errors += 1
         counts.last_error = code
 
     def took(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
-        """Add the cost of a request."""
         counts = self._of(purpose)
         counts.tokens_in += tokens_in
         counts.tokens_out += tokens_out
         counts.cost += cost or 0.0
 
     def purposes(self) -> dict[str, PurposeUsage]:
-        """The counts of each purpose."""
         usage = {}
         for name, counts in self._purposes.items():
             ranked = sorted(self._seconds.get(name, ()))
@@ -178,7 +171,6 @@ class UsageCounts:
         return usage
 
     def cleared(self) -> dict[str, int]:
-        """The number of removed secrets of each kind."""
         return dict(self._cleared)
 
     def _of(self, purpose: str) -> PurposeUsage:
@@ -186,5 +178,4 @@ class UsageCounts:
 
 
 def _percentile(ranked: list[float], share: float) -> float:
-    """The smallest value that `share` of the values do not exceed."""
     return round(ranked[max(0, math.ceil(share * len(ranked)) - 1)], 4) if ranked else 0.0

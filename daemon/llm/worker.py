@@ -267,7 +267,6 @@ class Worker:
         self._tasks: dict[int, asyncio.Task[Any]] = {}
 
     def take(self, request: Request) -> None:
-        """Start handling a request."""
         if isinstance(request, Cancel):
             if (task := self._tasks.get(request.number)) is not None:
                 task.cancel()

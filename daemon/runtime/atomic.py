@@ -73,7 +73,6 @@ class Replacement:
         return self._found
 
     def discard(self) -> None:
-        """Remove the unfinished file."""
         with contextlib.suppress(OSError):
             os.unlink(self._temporary, dir_fd=self._folder)
         os.close(self._folder)

@@ -29,11 +29,9 @@ class MinuteSeries:
         self._rings: dict[str, _Series] = {}
 
     def count_store(self, agent: str) -> None:
-        """A memory was stored."""
         self._ring(agent).add("stores")
 
     def note_recall(self, agent: str, ms: float) -> None:
-        """A question was answered in `ms` milliseconds."""
         self._ring(agent).note_recall(ms)
 
     def note(self, agent: str, name: Name, value: float) -> None:
@@ -41,7 +39,6 @@ class MinuteSeries:
         self._ring(agent).set(name, value)
 
     def note_memory(self, size: int) -> None:
-        """The memory of the process, in bytes."""
         self._ring(_DAEMON).set("memory", size)
 
     def forget_idle(self) -> None:
@@ -59,7 +56,6 @@ class MinuteSeries:
         return self._ring(agent).values(name) if agent in self._rings else [None] * MINUTES
 
     def memory(self) -> Sequence[float | None]:
-        """The memory of the process by minute."""
         return self._ring(_DAEMON).values("memory")
 
     def _minute(self) -> int:

@@ -98,13 +98,11 @@ class ServiceManager:
         return passed
 
     def ready(self, status: str) -> None:
-        """Say that the memory can be used."""
         self._ready = True
         self._status = _line(status)
         self._send("READY=1", f"STATUS={self._status}")
 
     def stopping(self) -> None:
-        """Say that the daemon has begun to leave."""
         self._ready = False
         self._send("STOPPING=1", "STATUS=finishing requests and sending queued changes")
 

@@ -24,7 +24,6 @@ _OBSERVATION: Final = re.compile(r"[-*][ \t]+\[([^\[\]()]{1,60})\][ \t]+(.+)")
 _RELATION: Final = re.compile(r"[-*][ \t]+(?:\"([^\"]+)\"|([^\[\]]*?))[ \t]*\[\[([^\]]+)\]\](.*)")
 _TAG: Final = re.compile(r"(?<!\S)#([\w/-]+)")
 _CONTEXT: Final = re.compile(r"\(([^()]*)\)[ \t]*$")
-_CHECKBOX: Final = frozenset({"x", "X", " ", "-"})
 
 
 # OpenClaw
@@ -115,7 +114,7 @@ def _note(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
         bare = line.strip()
         key = f"{permalink}\0{bare}"
         observation, link = _OBSERVATION.fullmatch(bare), _RELATION.fullmatch(bare)
-        if observation and observation[1] not in _CHECKBOX:
+        if observation and observation[1] not in {"x", "X", " ", "-"}:
             yield from finished()
             statement, own = _without_marks(observation[2])
             yield from builder.memory(
@@ -139,7 +138,6 @@ def _note(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
 
 
 def _without_marks(text: str) -> tuple[str, list[str]]:
-    """The statement with its context, and its tags."""
     context = _CONTEXT.search(text)
     statement = _TAG.sub("", text[: context.start()] if context else text)
     return " ".join(f"{statement} {f'({context[1]})' if context else ''}".split()), _TAG.findall(
@@ -148,7 +146,6 @@ def _without_marks(text: str) -> tuple[str, list[str]]:
 
 
 def _front(text: str) -> tuple[dict[str, Json], int]:
-    """The simple fields of the frontmatter, and the number of its lines."""
     front = _FRONT.match(text.replace("\r\n", "\n"))
     if front is None:
         return {}, 0
