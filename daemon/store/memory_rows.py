@@ -235,7 +235,7 @@ def index_new(tx: Transaction) -> None:
 
 def reindex(tx: Transaction) -> None:
     """Build the full-text index and the table of people from the memories."""
-    full_text.clear(tx, INDEX)
+    full_text.clear(tx.db, INDEX)
     names.clear_introduced(tx)
     tx.unindexed = []
     tx.db.execute("DELETE FROM people")
@@ -254,7 +254,7 @@ def entry_of(number: int, memory: Memory) -> IndexEntry:
 def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
     """Add memories to the full text, and the names that they introduce."""
     for batch in full_text.batches(entries):
-        full_text.add(tx, INDEX, batch)
+        full_text.add(tx.db, INDEX, batch)
         for entry in batch:
             if not entry.is_turn:
                 names.add_introduced(tx, entry.row, entry.columns[0])
@@ -298,7 +298,7 @@ def _damaged(key: str) -> StoreDamaged:
 
 def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
     index_new(tx)
-    full_text.remove(tx, INDEX, number, indexed_columns(memory))
+    full_text.remove(tx.db, INDEX, number, indexed_columns(memory))
     names.remove_introduced(tx, number)
 
 
