@@ -83,7 +83,6 @@ class Snapshot:
 
     @property
     def verdict(self) -> Verdict:
-        """The health in a word."""
         if not self.connected:
             if not self.trouble:
                 return Verdict("○", "connecting", "secondary")
@@ -128,7 +127,6 @@ class Feed:
         ]
 
     def start(self) -> None:
-        """Begin."""
         for thread in self._threads:
             thread.start()
 

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 _MODEL_SECONDS: Final = 60.0
 
 
-def _day(entry: Answer) -> str:
-    return str(entry["ts"])[:10]
-
-
 def _knowledge(args: Args, client: Caller) -> Shown:
     client.timeout = _MODEL_SECONDS
     answer = client.call("GET /api/knowledge", fold=bool(args.fold))
@@ -120,7 +116,10 @@ def _graph(args: Args, client: Caller) -> Shown | int:
     if args.name is None:
         best = client.call("GET /api/graph", limit=args.limit or 20)
         show = page(
-            "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
+            "graph", "{name}", "{type}", "{mentionCount:memory memories}",
+            lambda entity: ", ".join(
+                worded("{relation} {target}", link) for link in entity["relations"][:3]
+            ),
             empty="no names yet: they come from what is stored and from observed conversations",
         )  # fmt: skip
         return lambda: show(best, {})
@@ -143,10 +142,6 @@ def _graph(args: Args, client: Caller) -> Shown | int:
         show_json(answer) if args.json else say(visible(answer["message"]))
         return 1
     return lambda: _show_graph(answer["graph"])
-
-
-def _relations(entity: Answer) -> str:
-    return ", ".join(worded("{relation} {target}", link) for link in entity["relations"][:3])
 
 
 def _show_graph(graph: list[Answer]) -> None:
@@ -187,10 +182,6 @@ def _show_all(answer: Answer, _: Answer) -> None:
     show_json(answer)
 
 
-def _session_name(session: Answer) -> str:
-    return str(session.get("name") or session.get("category") or "")
-
-
 _TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
 
 VERBS: Final = {
@@ -200,7 +191,7 @@ VERBS: Final = {
     "reflect": Verb(
         Form(
             "list", "GET /api/reflections",
-            page("results", _day, "{type}", _lesson, empty="no reflections yet"),
+            page("results", "{ts:day}", "{type}", _lesson, empty="no reflections yet"),
             "type limit offset",
         ),
         Form(
@@ -221,7 +212,7 @@ VERBS: Final = {
     "episode": Verb(
         Form(
             "list", "GET /api/episodes",
-            page("results", _day, "{outcome}", _summary, empty="no episodes yet"),
+            page("results", "{ts:day}", "{outcome}", _summary, empty="no episodes yet"),
             "outcome limit offset",
         ),
         Form("add TEXT", "POST /api/episodes", "added: {summary}", "outcome tags user"),
@@ -339,7 +330,9 @@ VERBS: Final = {
             "list", "GET /api/sessions",
             page(
                 "sessions", "{id}", "{status}", "{last_active_at:moment}",
-                "{answers:answer answers}", _session_name, empty="no sessions",
+                "{answers:answer answers}",
+                lambda session: session.get("name") or session.get("category") or "",
+                empty="no sessions",
             ),
             "status limit offset",
         ),
