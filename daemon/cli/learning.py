@@ -251,7 +251,7 @@ VERBS: Final = {
     "experiences": Verb(
         Form(
             "list", "GET /api/experiences", _show_experiences,
-            "type user min_weight half_life_days limit offset",
+            "type user min_weight limit offset",
         ),
         Form("search TEXT", "GET /api/experiences/search", _show_similar, "tags limit"),
         Form(
@@ -264,10 +264,7 @@ VERBS: Final = {
             "used {use_count:time times}, weight {weight:share}", "",
         ),
         Form("delete ID", "DELETE /api/experiences/{id}", "deleted {deleted}", ""),
-        Form(
-            "prune", "POST /api/experiences/prune", _show_pruned,
-            "min_weight half_life_days dry_run",
-        ),
+        Form("prune", "POST /api/experiences/prune", _show_pruned, "min_weight dry_run"),
         Form("stats", "GET /api/experiences/stats", _show_counts, ""),
         Form("observe FILE", _observe_experiences, options="conversation! user"),
         Form(
@@ -291,7 +288,6 @@ VERBS: Final = {
         --success 0-1 = success_score  how well it worked (default 1)
         --weight 0-1            what it is worth when used (default 1)
         --min-weight 0-1        prune below it (default 0.05); list from
-        --half-life-days DAYS   of the weight (default 30)
         --conversation NAME     the conversation that the file holds
         --dry-run               only show what prune would take
         {PAGE}""",
