@@ -18,13 +18,7 @@ _PLUGIN_MARK: Final = "/daemon/connect/plugins/openclaw"
 
 
 class Where(msgspec.Struct, frozen=True):
-    """Whose files are changed.
-
-    Attributes:
-        home: the user's home folder.
-        env: the environment, for programs that let it move their folder.
-        project: the folder of a project to connect alone; None: the user's programs.
-    """
+    """Whose files are changed: the user's, or those of a project that is connected alone."""
 
     home: Path
     env: Mapping[str, str]
@@ -53,7 +47,6 @@ class Program(msgspec.Struct, frozen=True):
     """One program.
 
     Attributes:
-        title: as people call it.
         commands: of which one is in the path if it is installed.
         folder: exists if it was ever used.
         server: the edits that enter the MCP server.

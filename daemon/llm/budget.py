@@ -84,11 +84,12 @@ class Budget:
         token, or not at all before a price is known.
         """
         limits, today = self.limits, self.today
-        reserved = self._reserved * self._price()
+        latest = (self._days[day] for day in sorted(self._days, reverse=True))
+        price = next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
         if limits.tokens and today.tokens + self._reserved >= limits.tokens:
             text = f"{today.tokens:,} of {limits.tokens:,} tokens"
             return text if today.tokens >= limits.tokens else f"{text}{_UNDER_WAY}"
-        if limits.cost and today.cost + reserved >= limits.cost:
+        if limits.cost and today.cost + self._reserved * price >= limits.cost:
             text = f"{_money(today.cost)} of {_money(limits.cost)} dollars"
             return text if today.cost >= limits.cost else f"{text}{_UNDER_WAY}"
         return None
@@ -113,11 +114,6 @@ class Budget:
     def save(self) -> None:
         """Write the counts to disk. If that raises, the file is unchanged. Blocking."""
         self._write(self._path, msgspec.json.encode(self._days))
-
-    def _price(self) -> float:
-        """Dollars per token, on the last day with a cost."""
-        latest = (self._days[day] for day in sorted(self._days, reverse=True))
-        return next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
 
 
 def _money(dollars: float) -> str:

@@ -18,11 +18,7 @@ _STEP: Final = math.log(1.05)
 
 
 class MinuteSeries:
-    """Numbers by minute, 6 KB for an agent that was used in the last two hours.
-
-    Args:
-        now: gives seconds since the epoch.
-    """
+    """Numbers by minute, 6 KB for an agent that was used in the last two hours."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

@@ -170,7 +170,10 @@ async def read(remote: Remote, number: str | None = None) -> list[Invitation]:
     except SchemaMissing:
         return []
     return [
-        Invitation(str(name), whole(at), whole(tries), str(offer), *map(_text, rest))
+        Invitation(
+            *(str(name), whole(at), whole(tries), str(offer)),
+            *(None if text is None else str(text) for text in rest),
+        )
         for name, at, tries, offer, *rest in rows
     ]
 
@@ -196,7 +199,3 @@ async def end(remote: Remote, number: str) -> None:
     """Remove an invitation."""
     sql = "DELETE FROM replica_invitations WHERE number = ?"
     await remote.batch([SqlStatement(sql, (number,))])
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)

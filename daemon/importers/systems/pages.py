@@ -82,13 +82,8 @@ def _notes(source: SourcePath) -> Iterator[Path]:
         yield source.path
 
 
-def _basic_memory(source: SourcePath) -> Iterator[SourceEntry]:
-    """Each observation, relation and paragraph as a memory; those of a note are a group."""
-    for path in _notes(source):
-        yield from _note(source, path)
-
-
 def _note(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
+    """Each observation, relation and paragraph as a memory; those of a note are a group."""
     text, builder = source.text(path), source.builder("basic-memory", path)
     fields, begin = _front(text)
     name = str(path.relative_to(source.below)).removesuffix(".md")
@@ -164,4 +159,7 @@ def _front(text: str) -> tuple[dict[str, Json], int]:
 
 
 OPENCLAW: Final = Format("openclaw", _is_openclaw, _openclaw)
-BASIC_MEMORY: Final = Format("basic-memory", _is_basic_memory, _basic_memory)
+BASIC_MEMORY: Final = Format(
+    *("basic-memory", _is_basic_memory),
+    lambda source: (entry for path in _notes(source) for entry in _note(source, path)),
+)
