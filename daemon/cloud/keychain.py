@@ -64,7 +64,8 @@ class Keychain:
         self._device = device
         private = _private(state_dir, env)
         self._is_new = private is None
-        self._private = private or secrets.token_bytes(_KEY_BYTES)
+        self.private = private or secrets.token_bytes(_KEY_BYTES)  # of this device
+        self.public = public_key(self.private)
         self._kept = self._read()
         self._changing = asyncio.Lock()
 
@@ -72,14 +73,6 @@ class Keychain:
     def ring(self) -> Keyring | None:
         """The owner's keys, if this device has them."""
         return None if self._kept is None else self._kept.ring
-
-    @property
-    def private(self) -> bytes:
-        return self._private
-
-    @property
-    def public(self) -> bytes:
-        return public_key(self._private)
 
     def needed(self) -> Keyring:
         """The owner's keys; `Conflict` if this device does not have them."""
@@ -239,7 +232,7 @@ class Keychain:
         return agent_of(self._kept.ring, sealed, rows[0]) if rows else None
 
     def _holder(self) -> KeyHolder:
-        return KeyHolder(self._device(), self._private, self.public)
+        return KeyHolder(self._device(), self.private, self.public)
 
     async def _take(self, ring: Keyring) -> None:
         assert self._kept is not None
@@ -252,7 +245,7 @@ class Keychain:
 
         def write() -> None:
             if self._is_new:
-                atomic.write(self._state_dir / KEY_FILE, encode(self._private).encode())
+                atomic.write(self._state_dir / KEY_FILE, encode(self.private).encode())
             atomic.write(self._state_dir / RING_FILE, content.encode())
 
         try:
@@ -271,7 +264,7 @@ class Keychain:
         except UnicodeDecodeError:
             text = ""
         try:
-            return msgspec.json.decode(unwrap(self._private, decode(text)), type=_Kept)
+            return msgspec.json.decode(unwrap(self.private, decode(text)), type=_Kept)
         except (Unsealable, msgspec.MsgspecError) as error:
             raise StoreDamaged(f"cannot use {path}: {error}", hint=_LOST) from error
 

@@ -49,7 +49,6 @@ _BUSY_SECONDS: Final = 1.0
 _ROUNDS: Final = 100
 _SET_URL: Final = "set sync.url to libsql://…, https://… or file:/path/on/another/disk"
 
-Question: TypeAlias = Callable[[Replica], Awaitable[T]]
 # From an agent's id, folder and workspace; None: not replicated. Runs on a thread.
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
@@ -186,7 +185,7 @@ class Replicas:
         """The agent's replica by the configuration in force, if any; errors as for `account_of`."""
         return await self._accounts.read(agent)
 
-    async def ask(self, agent: str, question: Question[T]) -> T:
+    async def ask(self, agent: str, question: Callable[[Replica], Awaitable[T]]) -> T:
         """Send a request to the agent's replica, now; `NotFound` if it is not replicated."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
