@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
@@ -23,6 +23,7 @@ from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .keeping import is_worth_keeping
 from .names import Mention, mentions, people
+from .passages import passages
 from .references import WORTHLESS, asked_about, noun_phrase, with_referents
 from .sentences import sentences, shortened, utf8_bytes
 from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
@@ -139,19 +140,25 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     corrected |= ended
     long = (
         entry
-        for entry in whole
+        for entry in passages(whole, transcript)
         if utf8_bytes(entry.text) >= _LEAST_BYTES
         or _matters(entry.original)
         or entry.original in met
     )
     answers = _with_topics(long, transcript, corrected)
     made = (
-        _observation(answer, messages[answer.place], met.get(answer.original, ""))
+        _observation(answer, messages[answer.place], _first_within(met, answer.original))
         for answer in answers
     )
     return [
-        replace(observation, corrects=corrected.get(observation.text, "")) for observation in made
+        replace(observation, corrects=_first_within(corrected, observation.text))
+        for observation in made
     ]
+
+
+def _first_within(known: Mapping[str, str], text: str) -> str:
+    """What belongs to the first of the known sentences that a text has; else ""."""
+    return next((value for sentence, value in known.items() if sentence in text), "")
 
 
 def judged(turns: Sequence[Turn]) -> Iterator[SpokenSentence]:
