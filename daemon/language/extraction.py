@@ -7,7 +7,6 @@ agents, not questions, greetings, orders or commands.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
@@ -71,8 +70,6 @@ _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _CONFIRMING_WORDS: Final = 7
 _SAYS_MORE: Final = 2.0
 _LEAST_BYTES: Final = 16
-# The statements of a reply that are surely about what was asked.
-_MARKED: Final = 2
 # The turns in which a user decides what they asked.
 _PONDERED: Final = 6
 # The subject of "I'm Petra", which says it nowhere itself.
@@ -177,7 +174,7 @@ def _with_topics(
     transcript: Sequence[SpokenSentence],
     corrected: Collection[str],
 ) -> Iterator[SpokenSentence]:
-    """The statements; the first of each reply with what the agent asked about, in brackets.
+    """The statements; the beginning of a reply with what the agent asked about, in brackets.
 
     "Who is doing the food? We booked Kalliope's" is found by "food".
     """
@@ -196,7 +193,7 @@ def _with_topics(
             continue
         if cues.says("which", question) and (about := asked_about(question)):
             pondered.append((sentence.place, about))
-    marked: Counter[int] = Counter()
+    first = {sentence.place: sentence.original for sentence in reversed(transcript)}
     for statement in statements:
         topic = topics.get(statement.place, "") if statement.role == "user" else ""
         if statement.role == "user" and "decision" in statement.signals:
@@ -204,11 +201,10 @@ def _with_topics(
                 about for place, about in pondered if 0 < statement.place - place <= _PONDERED
             ]
             topic = earlier[-1] if earlier else topic
-        marked[statement.place] += 1
         if topic and not (
             statement.answers
             or statement.text in corrected
-            or marked[statement.place] > _MARKED
+            or statement.original != first[statement.place]
             or "[" in statement.text
             or topic.lower() in statement.text.lower()
         ):

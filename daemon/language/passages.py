@@ -19,11 +19,11 @@ from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from .cues import WORD, Signal, content_words, is_bare_answer, is_lasting, says
 from .persons import persons_in
-from .references import noun_phrase
+from .references import begins_with_pronoun, noun_phrase
 from .sentences import utf8_bytes
 from .statements import SpokenSentence, continued
 from .thesaurus import language_of
-from .vocabulary import compiled, cue, words
+from .vocabulary import cue, words
 
 _MOST_BYTES: Final = 360
 _MOST_OF_REMARK: Final = 200
@@ -31,10 +31,8 @@ _HEADING_WORDS: Final = 6
 # Languages in which a sentence has its subject in a word of its own.
 _WITH_SUBJECTS: Final = frozenset({"en", "de"})
 _NO_CONTEXT: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge", "request"})
+_POLITE: Final = re.compile(r"\b(?:Sie|Ihnen|Ihr\w{0,2})\b")
 _CLAUSE: Final = re.compile(r"[,;:] | - ")
-# "I'll let it settle", "we park them": what is meant was said before.
-_MEANT: Final = re.compile(r"\b(?:it|them|em)\b")
-_PRONOUN: Final = r"(?i:{he}|{she}|{it}|{they}|thats|theyre|shes|hes)(?:['’]\w+)?(?!\w)"
 
 
 def passages(
@@ -46,8 +44,16 @@ def passages(
     last: SpokenSentence | None = None
     for statement in kept:
         context = before.get((statement.place, statement.original))
-        heading = _heading(context, statement)
-        if last and not heading and _goes_on(last, statement, has_subjects=has_subjects):
+        if context and "correction" in statement.signals:
+            # What it corrects is no context of it.
+            context = before.get((context.place, context.original))
+        if statement.role == "user" and _is_heading(statement):
+            continue
+        heading = context if context and _heads(context, statement) else None
+        leans = _leans(statement, has_subjects=has_subjects)
+        if heading and last and last.original.endswith(heading.original):
+            heading, leans = None, True
+        if last and not heading and leans and _is_before(last, statement):
             last = continued(last, statement)
             continue
         if last:
@@ -55,69 +61,85 @@ def passages(
         last = statement
         if heading:
             last = continued(heading, statement)
-        elif _leans(statement, has_subjects=has_subjects):
+        elif leans:
             last = _completed(statement, context)
     if last:
         yield last
 
 
-def _goes_on(last: SpokenSentence, statement: SpokenSentence, *, has_subjects: bool) -> bool:
-    """Whether a statement leans on what its speaker said before it in the same turn."""
-    if (last.place, last.role) != (statement.place, statement.role):
-        return False
+def _is_before(last: SpokenSentence, statement: SpokenSentence) -> bool:
+    """Whether a kept statement is what the same speaker said before another."""
+    # "Where is it?" goes on from what the user said in the turn before.
+    apart = statement.place - last.place - 2 * statement.answers
     size = utf8_bytes(last.text) + utf8_bytes(statement.text)
-    return size < _MOST_BYTES and _leans(statement, has_subjects=has_subjects)
+    return last.role == statement.role and apart <= 0 and size < _MOST_BYTES
 
 
 def _leans(statement: SpokenSentence, *, has_subjects: bool) -> bool:
     """Whether a statement does not say what it is about."""
     text = statement.text
-    by_itself = statement.answers or statement.confirmed or statement.role != "user"
-    if by_itself or "[" in text or " → " in text or is_lasting(statement.original):
+    by_itself = statement.confirmed or statement.role != "user" or is_lasting(statement.original)
+    if by_itself or "[" in text or " → " in text:
         return False
-    if compiled(_PRONOUN).match(text):
+    if statement.answers:
+        return says("pointing", _POLITE.sub("", statement.original.partition("?")[0]))
+    if begins_with_pronoun(text) or says("leans", text):
         return True
     if not has_subjects:
         return False
-    folded = fold(text)
-    clause = _CLAUSE.split(folded, maxsplit=1)[0]
+    clause = _CLAUSE.split(fold(text), maxsplit=1)[0]
     tokens = [re.split("['’]", token)[0] for token in WORD.findall(clause)]
     if not _own().isdisjoint(tokens):
-        meant = _MEANT.search(clause)
-        return meant is not None and content_words(clause[: meant.start()]) == 0
-    return not (_names_subject(text, tokens) or any(persons_in(text, weak=False)))
-
-
+        meant = cue("pointing").pattern.search(clause)
+        return meant is not None and not _names(clause[: meant.start()])
+    return not _names(text)
 @cache
 def _own() -> frozenset[str]:
     return words("self") | words("ours") | words("my_own")
 
 
-def _names_subject(text: str, tokens: Sequence[str]) -> bool:
+def _names(text: str) -> bool:
     """Whether a text begins with a noun phrase, as far as its article or its verb tells."""
+    tokens = WORD.findall(fold(text))
     if not tokens or tokens[0][0].isdigit():
         return False
     is_verb = cue("is_or_has").pattern.fullmatch
     if len(tokens) > 1 and tokens[0] in words("articles") | words("determiners"):
         return tokens[1] not in words("vague_nouns") and not is_verb(tokens[1])
-    return bool(noun_phrase(text))
+    return bool(noun_phrase(text)) or any(persons_in(text, weak=False))
 
 
-def _heading(context: SpokenSentence | None, statement: SpokenSentence) -> SpokenSentence | None:
-    """The sentence before, if it names what comes next: "Now the stall."."""
-    if context is None or (context.place, context.role) != (statement.place, statement.role):
-        return None
-    brief = len(WORD.findall(context.original)) <= _HEADING_WORDS
-    return context if brief and says("heading", context.original) else None
+def _is_heading(sentence: SpokenSentence) -> bool:
+    """Whether a sentence only names what comes next: "Now the stall."."""
+    brief = len(WORD.findall(sentence.original)) <= _HEADING_WORDS
+    return brief and says("heading", sentence.original)
+
+
+def _heads(context: SpokenSentence, statement: SpokenSentence) -> bool:
+    same = (context.place, context.role) == (statement.place, statement.role)
+    return same and not context.signals & _NO_CONTEXT and _is_heading(context)
 
 
 def _completed(statement: SpokenSentence, context: SpokenSentence | None) -> SpokenSentence | None:
     """The statement behind the sentence before it; None if it means nothing without."""
-    remark = context is not None and statement.place - context.place <= 1
-    if remark and not context.signals & _NO_CONTEXT and not is_bare_answer(context.original):
-        if 1 < content_words(context.original) and utf8_bytes(context.text) < _MOST_OF_REMARK:
-            return continued(replace(statement, text=context.text, original=context.original), statement)
-    return None if compiled(_PRONOUN).match(statement.text) else statement
+    if context and statement.place - context.place <= 1 and _is_context(context, statement):
+        whole = replace(statement, text=context.text, original=context.original)
+        return continued(whole, statement)
+    return None if begins_with_pronoun(statement.text) else statement
+
+
+def _is_context(context: SpokenSentence, statement: SpokenSentence) -> bool:
+    """Whether the sentence before says what a statement is about."""
+    if context.signals & _NO_CONTEXT or says("unreal", context.original):
+        return False
+    # Who replies to a remark does not always speak of it.
+    replies = context.role == statement.role or says("replies", statement.original)
+    return (
+        replies
+        and content_words(context.original) > 0
+        and not is_bare_answer(context.original)
+        and utf8_bytes(context.text) < _MOST_OF_REMARK
+    )
 
 
 def _language(transcript: Sequence[SpokenSentence]) -> str:

@@ -24,12 +24,12 @@ from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 # Below the worth of anything that is kept.
 WORTHLESS: Final = -9.0
 # Statements after which a thing is no longer what "it" means.
-_REMEMBERED: Final = 4
+_REMEMBERED: Final = 2
 _LONGEST_PHRASE: Final = 4
 _LITTLE: Final = 2
-_MOST_OF_CIRCUMSTANCE: Final = 7
-_NO_STATEMENT: Final[frozenset[Signal]] = frozenset({"question", "greeting", "request", "offer"})
 _EARLIER: Final = 3
+# The turns after which somebody is no longer who "he" or "she" means.
+_LATELY: Final = 4
 # "Lupe is our manager. takes 12 percent."
 _WITHOUT_SUBJECT: Final = r"\A(?i:{without_subject})(?= )"
 # "A dog has bitten her last year", but not "her birthday".
@@ -118,14 +118,10 @@ def with_referents(
     for sentence in sentences:
         asks = "question" in sentence.signals
         is_statement = sentence.role == "user" and not asks
-        goes_on = is_statement and bool(resolved) and _continues(resolved[-1], sentence)
-        alone = goes_on and bool(_named_alone(resolved[-1].text))
         talk.begin(sentence.place)
-        whole = talk.resolved(sentence) if is_statement and not alone else sentence
-        if goes_on and whole is sentence:
-            resolved[-1] = continued(resolved[-1], sentence)
-        else:
-            resolved.append(whole)
+        last = resolved[-1] if resolved else sentence
+        begins = last.place < sentence.place or "greeting" in last.signals or last is sentence
+        resolved.append(talk.resolved(sentence, begins=begins) if is_statement else sentence)
         answer = re.split(r"[?？] *", sentence.original)[-1] if sentence.answers else ""
         answer = "" if is_bare_answer(answer) else answer
         if asks and sentence.role == "agent":
@@ -134,32 +130,12 @@ def with_referents(
         if sentence.role == "user" and asked_who == sentence.place - 1 and not answer:
             who, answer, asked_who = True, sentence.original, -1
         is_answer = asks or sentence.answers
-        own = sentence.role == "user" and not sentence.answers
-        patterns = _OBJECTS if own else _OBJECTS[:2] if is_answer else ()
-        patterns = () if own and is_passing(sentence.original) else patterns
-        talk.read(sentence.original, answer, patterns, who=who)
+        own = sentence.role == "user"
+        tells = own and not sentence.answers
+        patterns = _OBJECTS if tells else _OBJECTS[:2] if is_answer else ()
+        patterns = () if tells and is_passing(sentence.original) else patterns
+        talk.read(sentence.original, answer, patterns, who=who, own=own)
     return resolved
-
-
-def _continues(before: SpokenSentence, sentence: SpokenSentence) -> bool:
-    """Whether a sentence means little without what the user said right before it.
-
-    It is about "it", or a circumstance alone: "Between 2 and 8 degrees".
-    """
-    if before.role != "user" or before.place != sentence.place or sentence.answers:
-        return False
-    if before.signals & _NO_STATEMENT or sentence.signals & _NO_STATEMENT or confirms(sentence):
-        return False
-    if is_passing(before.original) or is_passing(sentence.original):
-        return False
-    if not sentence.original.startswith(sentence.text):
-        return False
-    folded = fold(sentence.text)
-    first, *others = folded.split()
-    if first in words("movable") | words("movable_alone") | words("dayparts"):
-        return len(others) < _MOST_OF_CIRCUMSTANCE and not says("clause", folded)
-    match = compiled(_PRONOUN).match(sentence.text)
-    return match is not None and match.start("pronoun") == 0 and _kind(match) == "it"
 
 
 def asked_about(question: str) -> str:
@@ -216,7 +192,7 @@ class _Talk:
         self._age = 0
         self._last = ""
         self._place = -1
-        # Who may be named in the last sentence, where nobody fits better.
+        # Who may be named in this turn, where nobody fits better.
         self._weak: list[str] = []
         # Who was named in this turn, and how often everybody was meant.
         self._new: set[str] = set()
@@ -227,19 +203,29 @@ class _Talk:
     def begin(self, place: int) -> None:
         """Note that what follows is of the turn with this index."""
         if place != self._place:
-            self._place, self._new = place, set()
+            self._place, self._new, self._weak = place, set(), []
 
-    def read(self, text: str, answer: str, objects: Iterable[str], *, who: bool = False) -> None:
+    def read(
+        self,
+        text: str,
+        answer: str,
+        objects: Iterable[str],
+        *,
+        who: bool = False,
+        own: bool = True,
+    ) -> None:
         """Note who and what a sentence names, or the short answer at its end.
 
-        Without patterns of `objects` it names people only; `who`: the answer names somebody.
+        Without patterns of `objects` it names people only; `who`: the answer names somebody;
+        `own`: the user says it.
         """
         self._last = text
         # Who speaks is no "he" or "she" of theirs.
-        own = names_told(text).values()
-        among = persons_in(text, weak=not self._people)
-        named = {name: sex for name, sex in among if name not in own}
-        self._weak = [] if named else [name for name, _ in persons_in(text, weak=True)]
+        speakers = names_told(text).values()
+        among = persons_in(text, weak=own and not self._people)
+        named = {name: sex for name, sex in among if name not in speakers}
+        if own:
+            self._weak += [name for name, _ in persons_in(text, weak=True) if name not in named]
         if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
             first = match["name"].split()[0].casefold()
             if first not in _grammar() | not_topics():
@@ -266,10 +252,14 @@ class _Talk:
             self._thing, self._age = about, 0
 
     def resolved(  # noqa: PLR0911 - one kind of reference after the other
-        self, sentence: SpokenSentence
+        self, sentence: SpokenSentence, *, begins: bool
     ) -> SpokenSentence:
-        """The sentence with a name behind its pronoun; worth nothing if nobody was named."""
-        text, thing = sentence.text, self._thing if self._age <= _REMEMBERED else ""
+        """The sentence with a name behind its pronoun; worth nothing if nobody was named.
+
+        What a thing is stands in the sentence before, unless this one `begins` a turn.
+        """
+        text = sentence.text
+        thing = self._thing if begins and self._age <= _REMEMBERED else ""
         singular = "" if _PLURAL.search(thing) else thing
         if which := compiled(_WHICH_ONE).match(text):
             name = singular if which["single"] else thing
@@ -291,15 +281,17 @@ class _Talk:
         name = thing
         if kind in {"he", "she"}:
             # "Balu": a name that nobody knows.
-            is_name = thing.isalpha() and thing[0].isupper() and not any(concepts_of(thing))
-            name = self._who(kind) or (thing if is_name else "")
+            is_name = self._thing.isalpha() and self._thing.istitle()
+            is_name = is_name and self._last.startswith(self._thing)
+            is_name = is_name and not any(concepts_of(self._thing))
+            name = self._who(kind) or (self._thing if is_name else "")
             self._times[name] += 1
             self._meant[name] = self._place
-            if name in self._people:
+            if name:
                 self._people[name] = "he" if kind == "he" else "she"
         # "She underlined it twice" is about two things that it does not name.
         if not name or (kind in {"he", "she"} and not singular and _is_of_nothing(text)):
-            return replace(sentence, worth=WORTHLESS)
+            return replace(sentence, worth=WORTHLESS) if begins else sentence
         # "They moved it": of these two, "it" is what it is about.
         named = _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
         other = _BESIDE.search(named.text, match.end())
@@ -325,18 +317,18 @@ class _Talk:
         return sentence
 
     def _who(self, kind: str) -> str:
-        """Who was named last in this turn, else whom the talk is most about; "" if not clear."""
+        """Who is surely meant: of this turn, else whom the talk is most about; "" if not clear."""
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
+        # The first of the last sentence comes first.
         if new := next((name for name in fits if name in self._new), ""):
             return new
         # A person whose sex is known, before those of whom it is not.
-        sure = [name for name in fits if self._people[name] == kind]
-        # The first of equals is the last named.
-        first, *others = sorted(sure or fits, key=self._rank, reverse=True) or [""]
-        # Of two that were meant equally often, and last in one turn, either may be.
-        if any(self._rank(name) == self._rank(first) for name in others):
-            return ""
-        return first or next(iter(self._weak), "")
+        fits = [name for name in fits if self._people[name] == kind] or fits or self._weak
+        first, *others = sorted(fits, key=self._rank, reverse=True) or [""]
+        is_late = self._place - self._meant.get(first, self._place) <= _LATELY
+        # Of two about whom the talk is, either may be.
+        is_sure = all(self._times[first] >= 2 * self._times[name] for name in others)
+        return first if is_late and is_sure else ""
 
     def _rank(self, name: str) -> tuple[int, int]:
         return self._times[name], self._meant.get(name, 0)
@@ -385,6 +377,12 @@ def _kind(match: re.Match[str]) -> str:
         return ""
     kind = next(name for name in ("he", "she", "it", "they") if cue(name).pattern.fullmatch(folded))
     return "" if before and kind in {"it", "they"} else kind
+
+
+def begins_with_pronoun(text: str) -> bool:
+    """Whether a text begins with "it", "she" or the like, and not with "it took ages"."""
+    match = compiled(_PRONOUN).match(text)
+    return match is not None and not match["before"] and bool(_kind(match))
 
 
 def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:

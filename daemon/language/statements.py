@@ -327,8 +327,11 @@ def _statement(
 
 def continued(before: SpokenSentence, sentence: SpokenSentence) -> SpokenSentence:
     """A statement with the sentence that goes on from it."""
-    end = before.original[len(before.original.rstrip(".!…")) :] or "."
-    text = f"{before.text}{end} {sentence.text}"
+    # With its lead-in, unless it is corrected or has a name put in.
+    rest = sentence.original.rstrip(" .!。！;,")
+    rest = rest if rest.endswith(sentence.text[1:]) else sentence.text
+    end = before.original[len(before.original.rstrip(".!?…")) :] or "."
+    text = f"{before.text.rstrip('?')}{end} {rest}"
     signals = before.signals | sentence.signals
     value = max(before.worth, sentence.worth)
     return replace(
