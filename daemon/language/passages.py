@@ -31,7 +31,7 @@ _HEADING_WORDS: Final = 6
 # Languages in which a sentence has its subject in a word of its own.
 _WITH_SUBJECTS: Final = frozenset({"en", "de"})
 _NO_CONTEXT: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge", "request"})
-_POLITE: Final = re.compile(r"\b(?:Sie|Ihnen|Ihr\w{0,2})\b")
+_POLITE: Final = re.compile(r"\b(?:Sie|Ihnen|Ihr\w{0,2}|ihr)\b")
 _CLAUSE: Final = re.compile(r"[,;:] | - ")
 
 
@@ -42,6 +42,7 @@ def passages(
     before = {(two.place, two.original): one for one, two in pairwise(transcript)}
     has_subjects = _language(transcript) in _WITH_SUBJECTS
     last: SpokenSentence | None = None
+    place = -1
     for statement in kept:
         context = before.get((statement.place, statement.original))
         if context and "correction" in statement.signals:
@@ -53,7 +54,10 @@ def passages(
         leans = _leans(statement, has_subjects=has_subjects)
         if heading and last and last.original.endswith(heading.original):
             heading, leans = None, True
-        if last and not heading and leans and _is_before(last, statement):
+        # "Where is it?" goes on from what the user said in the turn before.
+        apart = statement.place - place - 2 * statement.answers
+        place = statement.place
+        if last and not heading and leans and apart <= 0 and _has_room(last, statement):
             last = continued(last, statement)
             continue
         if last:
@@ -67,12 +71,9 @@ def passages(
         yield last
 
 
-def _is_before(last: SpokenSentence, statement: SpokenSentence) -> bool:
-    """Whether a kept statement is what the same speaker said before another."""
-    # "Where is it?" goes on from what the user said in the turn before.
-    apart = statement.place - last.place - 2 * statement.answers
+def _has_room(last: SpokenSentence, statement: SpokenSentence) -> bool:
     size = utf8_bytes(last.text) + utf8_bytes(statement.text)
-    return last.role == statement.role and apart <= 0 and size < _MOST_BYTES
+    return last.role == statement.role and size < _MOST_BYTES
 
 
 def _leans(statement: SpokenSentence, *, has_subjects: bool) -> bool:
@@ -125,7 +126,8 @@ def _completed(statement: SpokenSentence, context: SpokenSentence | None) -> Spo
     if context and statement.place - context.place <= 1 and _is_context(context, statement):
         whole = replace(statement, text=context.text, original=context.original)
         return continued(whole, statement)
-    return None if begins_with_pronoun(statement.text) else statement
+    is_lost = statement.answers or begins_with_pronoun(statement.text)
+    return None if is_lost else statement
 
 
 def _is_context(context: SpokenSentence, statement: SpokenSentence) -> bool:

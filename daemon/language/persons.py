@@ -114,7 +114,7 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
         sex = sex_of(match["noun"])
         # "My Temi": a name that nobody knows.
         if not name and sex is None and match["noun"].istitle() and match["own"] in _MY:
-            if not any(concepts_of(match["noun"])):
+            if not thesaurus().has(match["noun"].lower(), "en"):
                 yield match.start("noun"), match["noun"], ""
         elif name or sex is not None:
             at = match.start("name") if name else match.start()

@@ -291,7 +291,8 @@ class _Talk:
                 self._people[name] = "he" if kind == "he" else "she"
         # "She underlined it twice" is about two things that it does not name.
         if not name or (kind in {"he", "she"} and not singular and _is_of_nothing(text)):
-            return replace(sentence, worth=WORTHLESS) if begins else sentence
+            is_lost = begins and not sentence.answers
+            return replace(sentence, worth=WORTHLESS) if is_lost else sentence
         # "They moved it": of these two, "it" is what it is about.
         named = _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
         other = _BESIDE.search(named.text, match.end())
@@ -304,15 +305,14 @@ class _Talk:
     def _completed(self, sentence: SpokenSentence) -> SpokenSentence:
         """The sentence with who it is about, if it begins without a subject or has "her"."""
         text = sentence.text
-        if not self._new or any(persons_in(text, weak=True)):
+        if any(persons_in(text, weak=True)):
             return sentence
-        if compiled(_WITHOUT_SUBJECT).match(text):
+        if self._new and compiled(_WITHOUT_SUBJECT).match(text):
             name = next(iter(name for name in self._people if name in self._new))
             return replace(sentence, text=f"{text} [{name}]")
         if pronoun := compiled(_OBJECT_PRONOUN).search(text):
             sex = "he" if pronoun["pronoun"] in {"him", "ihm", "ihn"} else "she"
-            fits = (name for name in self._new if self._people.get(name) in {"", sex})
-            if name := next(fits, ""):
+            if name := self._who(sex):
                 return _with_name(sentence, pronoun, name)
         return sentence
 
