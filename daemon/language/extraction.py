@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies
+from .corrections import correction_of, denies, has_number
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .keeping import is_worth_keeping
@@ -76,7 +76,7 @@ _PONDERED: Final = 6
 _OWN_NAME: Final = "my name"
 # A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
-_LEAST_OF_CORRECTION: Final = 8
+_LEAST_OF_VALUE: Final = 8
 # The line with the error in a code fence.
 _PASTED_ERROR: Final = re.compile(
     r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
@@ -348,8 +348,8 @@ def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence
 def _is_stated(statement: SpokenSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    if "correction" in signals or _matters(statement.original):
-        least = _LEAST_OF_CORRECTION
+    if "correction" in signals or _matters(statement.original) or has_number(statement.original):
+        least = _LEAST_OF_VALUE
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):
         return False
     if statement.role in {"system", "tool"}:

@@ -19,7 +19,7 @@ from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from .cues import WORD, Signal, content_words, is_bare_answer, is_lasting, says
 from .persons import persons_in
-from .references import begins_with_pronoun, noun_phrase
+from .references import WORTHLESS, begins_with_pronoun, noun_phrase
 from .sentences import utf8_bytes
 from .statements import SpokenSentence, continued
 from .thesaurus import language_of
@@ -28,6 +28,8 @@ from .vocabulary import cue, words
 _MOST_BYTES: Final = 360
 _MOST_OF_REMARK: Final = 200
 _HEADING_WORDS: Final = 6
+# With fewer words that tell something a statement without subject and verb says nothing.
+_TELLING: Final = 3
 # Languages in which a sentence has its subject in a word of its own.
 _WITH_SUBJECTS: Final = frozenset({"en", "de"})
 _NO_CONTEXT: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge", "request"})
@@ -94,6 +96,8 @@ def _leans(statement: SpokenSentence, *, has_subjects: bool) -> bool:
         meant = cue("pointing").pattern.search(clause)
         return meant is not None and not _names(clause[: meant.start()])
     return not _names(text)
+
+
 @cache
 def _own() -> frozenset[str]:
     return words("self") | words("ours") | words("my_own")
@@ -126,13 +130,15 @@ def _completed(statement: SpokenSentence, context: SpokenSentence | None) -> Spo
     if context and statement.place - context.place <= 1 and _is_context(context, statement):
         whole = replace(statement, text=context.text, original=context.original)
         return continued(whole, statement)
-    is_lost = statement.answers or begins_with_pronoun(statement.text)
-    return None if is_lost else statement
+    brief = content_words(statement.text) < _TELLING and not says("clause", statement.text)
+    return None if brief or statement.answers or begins_with_pronoun(statement.text) else statement
 
 
 def _is_context(context: SpokenSentence, statement: SpokenSentence) -> bool:
     """Whether the sentence before says what a statement is about."""
     if context.signals & _NO_CONTEXT or says("unreal", context.original):
+        return False
+    if context.role == "user" and context.worth <= WORTHLESS:
         return False
     # Who replies to a remark does not always speak of it.
     replies = context.role == statement.role or says("replies", statement.original)

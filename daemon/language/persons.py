@@ -109,20 +109,11 @@ def persons_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
 
 def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     """Who is named by what they are, with the position: "my aunt Dora", "Mrs Okafor", "the cat"."""
-    for match in _OWN.finditer(text):
-        name = match["name"] if match["name"] and not match["name"].isupper() else ""
-        sex = sex_of(match["noun"])
-        # "My Temi": a name that nobody knows.
-        if not name and sex is None and match["noun"].istitle() and match["own"] in _MY:
-            if not thesaurus().has(match["noun"].lower(), "en"):
-                yield match.start("noun"), match["noun"], ""
-        elif name or sex is not None:
-            at = match.start("name") if name else match.start()
-            yield at, name or match["phrase"], sex or ""
+    yield from _owned(text)
     for match in _TITLED.finditer(text):
         yield match.start("name"), match[0], _TITLES.get(match["title"].lower(), "")
     for match in _UNCAPITALISED.finditer(text):
-        sex = "she" if match["own"].endswith("e") or match["noun"].endswith("in") else ""
+        sex: Sex = "she" if match["own"].endswith("e") or match["noun"].endswith("in") else ""
         yield match.start("name"), match["name"], sex_of(match["noun"]) or sex
     for match in _RESUMED.finditer(text):
         yield match.start("name"), match["name"], "he" if says("he", match["pronoun"]) else "she"
@@ -138,6 +129,20 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
             yield match.start(), match[0], _ARTICLES.get(match[0].split()[0].lower(), "")
     for match in compiled(_KIN).finditer(text):
         yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
+
+
+def _owned(text: str) -> Iterator[tuple[int, str, Sex]]:
+    """Who is somebody's: "my aunt Dora", "my Temi", with the position."""
+    for match in _OWN.finditer(text):
+        name = match["name"] if match["name"] and not match["name"].isupper() else ""
+        sex = sex_of(match["noun"])
+        # "My Temi": a name that nobody knows.
+        if not name and sex is None and match["noun"].istitle() and match["own"] in _MY:
+            if not thesaurus().has(match["noun"].lower(), "en"):
+                yield match.start("noun"), match["noun"], ""
+        elif name or sex is not None:
+            at = match.start("name") if name else match.start()
+            yield at, name or match["phrase"], sex or ""
 
 
 def _sex_of_role(name: str) -> Sex:

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from ..memory.similarity import fold
 from .corrections import has_number
-from .cues import Signal, is_bare_answer, names_told, says, worth
+from .cues import is_bare_answer, names_told, says, worth
 from .keeping import is_passing
 from .persons import NAME, Sex, concepts_of, persons_in, sex_of
-from .statements import SpokenSentence, confirms, continued
+from .statements import SpokenSentence, confirms
 from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 
 # Below the worth of anything that is kept.
@@ -77,11 +77,6 @@ _WHICH_ONE: Final = (
 # In German the verb is before it: "Ins Heim kommt er nicht". "Sie" may be many, or be spoken to.
 _WITHIN_CLAUSE: Final = re.compile(
     r"\A(?:[^\s,;.?]+ ){1,7}?(?P<pronoun>he|she|er|(?<=[a-zß-ÿ]t )sie)(?:['’]\w+)?(?= \w)"
-)
-# Who is there besides: "he lets only her in", "von ihr".
-_BESIDE: Final = re.compile(
-    r"\b(?:with|from|for|by|only|von|mit|bei|für|nur) (?P<pronoun>her|him|ihr|ihm|sie|ihn)"
-    r"(?=[,.;]|$)"
 )
 _CLEFT: Final = re.compile(
     r"[Ii]t['’]s (?:just |only )?(?:the \w+ of )?(?:us|me|the two|both of)\b"
@@ -158,9 +153,6 @@ _SUBJECT: Final = (
     r"(?P<phrase>(?:[^\W_](?:[\w.'’/-]*[^\W_])?\s){0,6}?[^\W_][\w.'’/-]*)\s(?i:{is_or_has})\b"
 )
 _FURTHER: Final = r" (?:from|of|for|in|at|on|with|von|vom|für|aus|im|bei|mit|de|del|du) "
-_ALONE: Final = re.compile(
-    r"(?P<phrase>(?:[Tt]he|[Aa]n?|[Dd]er|[Dd]ie|[Dd]as|[Ee]in[e]?) [^,.;]{3,40}?)[,.]"
-)
 _JOINING: Final = frozenset(("of", "for", "the", "von", "für", "der", "des", "de", "del", "du"))
 
 
@@ -168,15 +160,6 @@ _JOINING: Final = frozenset(("of", "for", "the", "von", "für", "der", "des", "d
 def _grammar() -> frozenset[str]:
     """Words that no noun phrase has in it."""
     return frozenset().union(*grammar_by_language().values()) - _JOINING
-
-
-def _named_alone(text: str) -> str:
-    """What a text without a verb names: "The botafumeiro, the big censer"; else ""."""
-    match = _ALONE.match(text)
-    if match is None or cue("is_or_has").any_in(fold(text)):
-        return ""
-    bare = _bare(match["phrase"])
-    return "" if not _grammar().isdisjoint(fold(bare).split()) else bare
 
 
 def _bare(phrase: str) -> str:
@@ -243,7 +226,7 @@ class _Talk:
             about = _bare(answer.partition(",")[0].rstrip(" .!"))
             grammar = not _grammar().isdisjoint(fold(about).split())
             if not answer or grammar or is_bare_answer(about):
-                about = noun_phrase(text) or _named_alone(text)
+                about = noun_phrase(text)
             if about.count(" ") >= _LONGEST_PHRASE:
                 about = compiled(_FURTHER).split(about, maxsplit=1)[0]
             others = (name for name in _objects(text, objects) if name not in named)
@@ -251,9 +234,7 @@ class _Talk:
         if about and about not in named and about.count(" ") < _LONGEST_PHRASE:
             self._thing, self._age = about, 0
 
-    def resolved(  # noqa: PLR0911 - one kind of reference after the other
-        self, sentence: SpokenSentence, *, begins: bool
-    ) -> SpokenSentence:
+    def resolved(self, sentence: SpokenSentence, *, begins: bool) -> SpokenSentence:
         """The sentence with a name behind its pronoun; worth nothing if nobody was named.
 
         What a thing is stands in the sentence before, unless this one `begins` a turn.
@@ -294,13 +275,7 @@ class _Talk:
             is_lost = begins and not sentence.answers
             return replace(sentence, worth=WORTHLESS) if is_lost else sentence
         # "They moved it": of these two, "it" is what it is about.
-        named = _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
-        other = _BESIDE.search(named.text, match.end())
-        if other is None or kind not in {"he", "she"}:
-            return named
-        beside = "he" if says("he", other["pronoun"]) or other["pronoun"] == "ihm" else "she"
-        others = (who for who, sex in self._people.items() if sex == beside and who != name)
-        return _with_name(named, other, who) if (who := next(others, "")) else named
+        return _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
 
     def _completed(self, sentence: SpokenSentence) -> SpokenSentence:
         """The sentence with who it is about, if it begins without a subject or has "her"."""
