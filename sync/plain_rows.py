@@ -25,23 +25,18 @@ class PlainRows:
         self.agent = agent
 
     def key(self, kind: str, key: str) -> tuple[str, str]:
-        """As for `RowFormat`."""
         return kind, key
 
     def version(self, version: str | None) -> str | None:
-        """As for `RowFormat`."""
         return version
 
     def columns(self, row: Pending) -> Columns:
-        """As for `RowFormat`."""
         return (*row.row.key, row.seen, row.version, *row.row.encoded())
 
     def size(self, row: Pending) -> int:
-        """As for `RowFormat`."""
         return size_of(row)
 
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
-        """As for `RowFormat`."""
         kind, key, version, data, clocks = line
         if (
             not isinstance(kind, str)
@@ -59,20 +54,16 @@ class PlainRows:
         return Received(row, version)
 
     def listed(self, line: Sequence[Value]) -> Received | Unreadable:
-        """As for `RowFormat`."""
         return self.received(line)
 
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
-        """As for `RowFormat`."""
         kind, key, version = line
         return Unreadable(str(kind), str(key), None if version is None else str(version), reason)
 
     def conceal(self, place: str, text: str) -> str:  # noqa: ARG002 - that of the protocol
-        """As for `RowFormat`."""
         return text
 
     def reveal(self, place: str, written: str) -> str:  # noqa: ARG002 - likewise
-        """As for `RowFormat`."""
         return written
 
 

@@ -35,7 +35,6 @@ class AgentsScreen(Dialog[str]):
     app = getters.app(Session)
 
     def compose(self) -> ComposeResult:
-        """The list and its keys."""
         forgets = "" if self.app.read_only else "x forgets it  "
         yield self.box(
             "Agents",
@@ -54,27 +53,22 @@ class AgentsScreen(Dialog[str]):
 
     @property
     def table(self) -> PagedTable[AgentView]:
-        """The list."""
         return self.query_one(PagedTable)
 
     async def on_mount(self) -> None:
-        """Read the list."""
         await self._read()
         self.table.select(self.app.agent_name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Forgetting is not possible with `--read-only`."""
         del parameters
         return not (action == "forget" and self.app.read_only)
 
     def on_paged_table_chosen(self) -> None:
-        """Enter, or a second click."""
         if self.table.row is not None:
             self.dismiss(self.table.row.id)
 
     @work
     async def action_forget(self) -> None:
-        """Forget an agent, once its name was typed."""
         if self.table.row is None:
             return
         agent = self.table.row.id

@@ -114,7 +114,6 @@ class ThermoclineApp(Session):
         yield Keys()
 
     async def on_mount(self) -> None:
-        """Show the first tab, and listen to the daemon."""
         for theme in THEMES:
             self.register_theme(theme)
         last = self._last.theme
@@ -125,7 +124,6 @@ class ThermoclineApp(Session):
         self.set_interval(1.0, self._tick)
 
     def on_unmount(self) -> None:
-        """Close the connections, remember theme and tab."""
         self.feed.stop()
         self.calls.close()
         if self._state is not None:
@@ -133,12 +131,10 @@ class ThermoclineApp(Session):
 
     @property
     def tab(self) -> Tab:
-        """The tab that is shown."""
         return TABS[self._tab]
 
     @property
     def view(self) -> View | None:
-        """Its view; None before the first."""
         return next((view for view in self.query(View) if view.id == self.tab.name), None)
 
     @property
@@ -148,7 +144,6 @@ class ThermoclineApp(Session):
         return self.snapshot.status is not None and view is not None and view.is_idle
 
     async def action_tab(self, name: str) -> None:
-        """Show a tab."""
         switcher = self.query_one("#views", ContentSwitcher)
         self._tab = self.query_one(TabBar).shown = name
         if not switcher.query_children(f"#{name}"):
@@ -174,13 +169,11 @@ class ThermoclineApp(Session):
             view.refresh_data()
 
     async def show_in(self, tab: str, key: str) -> None:
-        """Show a tab, and in it the item with this id, path or key."""
         await self.action_tab(tab)
         if self.view is not None and key:
             await self.view.show(key)
 
     def refresh_view(self, *, ask: bool = True) -> None:
-        """Read and draw again what is shown; with `ask` the daemon's state too."""
         if ask:
             self.feed.refresh()
         self._draw_head()
@@ -190,7 +183,6 @@ class ThermoclineApp(Session):
     # The daemon
 
     def on_thermocline_app_fed(self, message: Fed) -> None:
-        """Draw what has changed."""
         if not self.screen_stack:
             return  # It is closing.
         before, self.snapshot = self.snapshot, message.snapshot
@@ -228,7 +220,6 @@ class ThermoclineApp(Session):
         self.hide_texts = not self.hide_texts
 
     def watch_hide_texts(self, hide: bool) -> None:
-        """Draw everything again."""
         self.flash("texts are hidden; m shows them" if hide else "texts are shown")
         self.refresh_view(ask=False)
 
@@ -243,7 +234,6 @@ class ThermoclineApp(Session):
 
     @work
     async def action_choose_agent(self) -> None:
-        """Show another agent's memory, or forget one."""
         chosen = await self.push_screen_wait(AgentsScreen())
         if chosen is not None:
             self.show_agent(chosen)
@@ -263,21 +253,18 @@ class ThermoclineApp(Session):
 
     @work
     async def action_find(self) -> None:
-        """Search everything, and show what was chosen in its tab."""
         result = await self.push_screen_wait(FindScreen())
         if result is not None:
             await self.show_in(result.tab, result.key)
 
     @work
     async def action_choose_theme(self) -> None:
-        """Choose the colours; they are remembered."""
         names = sorted(self.available_themes, key=lambda name: (DEFAULT_THEME not in name, name))
         chosen = await self.choose_from("Theme", [(name, name) for name in names], self.theme)
         if chosen is not None:
             self.theme = chosen
 
     def action_keys(self) -> None:
-        """Show every key that is valid now."""
         self.push_screen(KeysScreen(self.screen, self))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

@@ -133,7 +133,6 @@ class Gauge(Widget):
         self.detail = detail
 
     def set_bytes(self, used: float, limit: float) -> None:
-        """Show a number of bytes against its limit."""
         self.set(used / limit, part_of(used, limit))
 
     def set_count(self, used: int, limit: int) -> None:
@@ -141,7 +140,6 @@ class Gauge(Widget):
         self.set(used / limit if limit else None, f"{used:,} of {limit:,}")
 
     def render(self) -> Text:
-        """The line."""
         line = Text(self._label + " ", no_wrap=True, overflow="ellipsis")
         if self.share is None:
             return line.append(self.detail)
@@ -229,7 +227,6 @@ class Spark(Widget):
         self._unit = unit
 
     def render(self) -> Text:
-        """The label, the bars, the last value, and the upper end of the scale."""
         known = [value for value in self.values if value is not None]
         top = top_of(max(known, default=0.0))
         last = self.values[-1] if self.values else None

@@ -53,7 +53,6 @@ class Dialog(ModalScreen[T | None]):
         return box
 
     def action_leave(self) -> None:
-        """Close it without a result."""
         self.dismiss(None)
 
 
@@ -78,7 +77,6 @@ class PageScreen(Dialog[None]):
         self._content = content
 
     def compose(self) -> ComposeResult:
-        """The content."""
         box = self.box(self._title, Static(self._content))
         box.can_focus = True
         yield box
@@ -128,7 +126,6 @@ class ConfirmScreen(Dialog[bool]):
         self._word = word
 
     def compose(self) -> ComposeResult:
-        """Title, effects, and the line for the word."""
         yield self.box(
             self._title,
             *(Static(Text.assemble(effect)) for effect in self._effects),
@@ -137,7 +134,6 @@ class ConfirmScreen(Dialog[bool]):
         )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter."""
         event.stop()
         if event.value.strip() == self._word:
             self.dismiss(True)
@@ -168,7 +164,6 @@ class ChooseScreen(Dialog[str]):
         self._chosen = chosen
 
     def compose(self) -> ComposeResult:
-        """The list."""
         options = OptionList(*(Option(Text(text)) for _, text in self._choices))
         values = [value for value, _ in self._choices]
         if self._chosen in values:
@@ -176,7 +171,6 @@ class ChooseScreen(Dialog[str]):
         yield self.box(self._title, options)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Enter, or a click."""
         event.stop()
         self.dismiss(self._choices[event.option_index][0])
 
@@ -197,7 +191,6 @@ class JumpScreen(Dialog[str]):
         self._words = words
 
     def compose(self) -> ComposeResult:
-        """The line."""
         yield Input(
             placeholder=f"go to: {', '.join(self._words[:3])} ...",
             suggester=SuggestFromList(self._words, case_sensitive=False),
@@ -275,7 +268,6 @@ class FormScreen(Dialog[bool]):
         self._saving = False
 
     def compose(self) -> ComposeResult:
-        """A label and an entry for each field."""
         keys = "[b]ctrl+s[/b] save   [b]tab[/b] next field   [b]esc[/b] leave it"
         yield self.box(
             self._title,
@@ -306,7 +298,6 @@ class FormScreen(Dialog[bool]):
 
     @property
     def values(self) -> dict[str, str]:
-        """The text of each field."""
         entries = {field.name: self.query_one(f"#field-{field.name}") for field in self._fields}
         return {
             name: entry.text if isinstance(entry, TextArea) else entry.value
@@ -315,12 +306,10 @@ class FormScreen(Dialog[bool]):
         }
 
     def on_input_changed(self) -> None:
-        """Show what the entry means."""
         self._leaving = False
         self._label()
 
     def on_text_area_changed(self) -> None:
-        """Likewise."""
         self.on_input_changed()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -333,7 +322,6 @@ class FormScreen(Dialog[bool]):
 
     @work(exclusive=True)
     async def action_save(self) -> None:
-        """Save the values."""
         if self._saving:
             return
         self._saving = True

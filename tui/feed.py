@@ -83,7 +83,6 @@ class Snapshot:
 
     @property
     def verdict(self) -> Verdict:
-        """The health in a word."""
         if not self.connected:
             if not self.trouble:
                 return Verdict("○", "connecting", "secondary")
@@ -128,7 +127,6 @@ class Feed:
         ]
 
     def start(self) -> None:
-        """Begin."""
         for thread in self._threads:
             thread.start()
 
@@ -228,11 +226,11 @@ def doing(words: str, run: Undo, undo: Undo | None = None) -> Callable[[Client],
 class ReadOnlyClient(Client):
     """A client that refuses every call that could change something, without sending it."""
 
-    def _call(self, method: str, path: str, query: Any = None, body: Any = None) -> Any:
+    def _answered(self, method: str, path: str, query: Any, body: Any) -> Any:
         dry = any(isinstance(part, dict) and part.get("dry_run") is True for part in (query, body))
         if method != "GET" and path not in _READS and not dry:
             raise ApiError("read_only", "nothing can be changed: the view is read-only")
-        return super()._call(method, path, query, body)
+        return super()._answered(method, path, query, body)
 
 
 class Calls:

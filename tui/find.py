@@ -70,29 +70,24 @@ class FindScreen(Dialog[Result]):
         self._known: dict[Callable[[Client], list[Result]], list[Result]] = {}
 
     def compose(self) -> ComposeResult:
-        """The line and the list."""
         line = Input(placeholder="memories, files, categories, settings")
         yield self.box("Find", line, OptionList())
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search as it is typed."""
         event.stop()
         self._search(event.value.strip())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter takes what is highlighted."""
         event.stop()
         row = self.query_one(OptionList).highlighted
         if row is not None:
             self.dismiss(self.results[row])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """A click takes it."""
         event.stop()
         self.dismiss(self.results[event.option_index])
 
     def action_move(self, by: int) -> None:
-        """Highlight the next or the one before."""
         options = self.query_one(OptionList)
         if by > 0:
             options.action_cursor_down()

@@ -31,7 +31,6 @@ class Line(Widget):
     app = getters.app(Session)
 
     def paint(self, name: str, *, bold: bool = True, on: str | None = None) -> Style:
-        """A colour of the theme, bold."""
         return paint(self.app, name, bold=bold, on=on)
 
     async def on_click(self, event: Click) -> None:
@@ -80,7 +79,6 @@ class TabBar(Line):
     shown: reactive[str] = reactive("overview")
 
     def render(self) -> Text:
-        """The row."""
         names = sum(len(tab.title) + 3 for tab in VIEWS)
         whole = names < self.size.width
         gap = "  " if names + len(VIEWS) < self.size.width else " "
@@ -108,11 +106,9 @@ class Keys(Line):
     """
 
     def on_mount(self) -> None:
-        """Follow the focus."""
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def render(self) -> Text:
-        """The row."""
         row = Text(no_wrap=True)
         last = Text(no_wrap=True)
         self._add(last, "^p", "actions", "app.command_palette")
@@ -148,11 +144,9 @@ class Absent(VerticalScroll, can_focus=True):
     """
 
     def compose(self) -> ComposeResult:
-        """One text."""
         yield Static()
 
     def explain(self, snapshot: Snapshot) -> None:
-        """Show why no daemon answers."""
         text = Text()
         text.append("No daemon answers.\n\n", "bold")
         text.append(f"{plain(snapshot.trouble)}\n\n")

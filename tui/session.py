@@ -156,7 +156,6 @@ class Session(App[None]):
         return self.agent or "default"
 
     def show_agent(self, agent: str) -> None:
-        """Show an agent's memory in all tabs."""
         self.agent = agent
         self.calls.close()
         self.calls = Calls(lambda: self._connect(agent))
@@ -176,7 +175,6 @@ class Session(App[None]):
             line.show_line(plain(text), kind, seconds)
 
     def failed(self, error: ClientError) -> None:
-        """Show why a call did not succeed."""
         self.flash(why(error), "failure")
 
     # Questions; only from a worker
@@ -218,7 +216,6 @@ class Session(App[None]):
 
     @work
     async def action_undo(self) -> None:
-        """Undo the last action."""
         done, self.undoable = self.undoable, None
         if done is None or done.undo is None:
             return

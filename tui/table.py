@@ -194,7 +194,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         return at is not None
 
     def to_top(self) -> None:
-        """Put the cursor on the first row."""
         self.set_reactive(PagedTable.cursor, 0)
         self.refresh()
         self.scroll_to(y=0, animate=False)
@@ -202,11 +201,9 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
     # Moving
 
     def action_move(self, by: int) -> None:
-        """Some rows up or down."""
         self.cursor = min(max(0, self.cursor + by), max(0, self.total - 1))
 
     def action_page(self, by: int) -> None:
-        """As many rows as are on the screen."""
         self.action_move(by * max(1, (self.size.height - 1) // self.lines - 1))
 
     def action_go(self, to: int) -> None:
@@ -219,7 +216,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         return action not in sideways and (self._opens or action != "choose")
 
     def action_choose(self) -> None:
-        """Open the row."""
         if self.row is not None:
             self.post_message(self.Chosen(self))
 
@@ -232,11 +228,9 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         self.post_message(self.Moved(self))
 
     def watch_sorted_by(self) -> None:
-        """The head shows it."""
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Other rows are wanted."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self.post_message(self.Moved(self))
@@ -266,7 +260,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
 
     @property
     def lines(self) -> int:
-        """How many lines a row has."""
         return 2 if self._brief is not None and self.size.width < self._two_lines_below else 1
 
     @property
@@ -289,7 +282,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             self.scroll_to(y=top + self.lines - room, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
         width = self.size.width
         base = self.rich_style
         if y == 0 and self._head:

@@ -53,13 +53,12 @@ def _bash(verbs: dict[str, Verb]) -> str:
         flags = " ".join(flag for option in _flags(verb) for flag in option.flags)
         words, files = " ".join(_words(verb)), "1" * _takes_file(verb)
         lines.append(f'    {name}) words="{words}"; flags="{flags}"; files={files};;')
-    after = [
-        f"    {name}:{flag}) {_bash_value(option)};;"
-        for name, verb in verbs.items()
-        for option in _flags(verb)
-        for flag in option.flags
-        if option.values
-    ]
+    after = []
+    for name, verb in verbs.items():
+        for option in filter(lambda option: option.values, _flags(verb)):
+            values = f'-W "{" ".join(option.choices)}"' if option.choices else "-f" * option.files
+            reply = f'COMPREPLY=($(compgen {values} -- "$word")); ' if values else ""
+            after += [f"    {name}:{flag}) {reply}return;;" for flag in option.flags]
     return "\n".join(
         [
             "_thermocline() {",
@@ -93,12 +92,6 @@ def _bash(verbs: dict[str, Verb]) -> str:
             "complete -o filenames -F _thermocline thermocline",
         ]
     )
-
-
-def _bash_value(option: Option) -> str:
-    if option.choices:
-        return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word")); return'
-    return 'COMPREPLY=($(compgen -f -- "$word")); return' if option.files else "return"
 
 
 def _zsh(verbs: dict[str, Verb]) -> str:

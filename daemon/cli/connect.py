@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Final
@@ -15,9 +15,9 @@ from ..connect import edits
 from ..connect.clients import PLUGINS, PROGRAMS, Program, Where
 from ..connect.edits import Change, Edit, Launch
 from ..errors import InvalidInput
-from .terminal import show_json, show_rows, visible
+from .terminal import agreed, show_json, show_rows, visible
 from .usage import Args, Form, Verb
-from .values import WrongUsage, refuse, say, text_of
+from .values import refuse, say, text_of
 
 _INSTRUCTIONS: Final = "instructions.md"
 _UPKEEP: Final = ("quick", "daily", "monthly")
@@ -52,7 +52,10 @@ def _connect(args: Args, _: Caller) -> int | None:
     wanted = _edits(program, where, launch, args)
     if args.print:
         edits.changes_of(wanted, undo=bool(args.undo), project=project)
-        _show_entries(wanted)
+        for edit in wanted:
+            if not edit.only_existing:
+                entry = edit.enter("").rstrip("\n")
+                print(f"{visible(f'in {edit.path}:')}\n{visible(entry, keep=chr(10))}\n")
         return None
     return _make(program, wanted, args, where)
 
@@ -91,25 +94,20 @@ def _make(program: Program, wanted: list[Edit], args: Args, where: Where) -> int
             say("the files were changed meanwhile by another program: this is to be written now")
         changes = now
         for change in changes if not args.json else ():
-            before, after = change.before or "", change.after or ""
+            old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
             names = (
                 str(change.path) if change.before is not None else "/dev/null",
                 str(change.path),
             )
-            old, new = before.splitlines(), after.splitlines()
             for line in unified_diff(old, new, *names, lineterm="", n=2):
                 print(visible(line))
-        if changes and not args.yes and not _agreed():
-            say("nothing was changed")
+        if changes and not args.yes and not agreed("write this?", "give --yes, or --print"):
             return 1
     if not changes:
         state = "not connected" if args.undo else "connected already"
         _show_made(program, [], f"{program.title} is {state}; nothing to do", as_json=args.json)
         return None
-    made = []
-    for change in changes:
-        copy = change.make(undo=bool(args.undo))
-        made.append((str(change.path), str(copy) if copy else ""))
+    made = [(str(change.path), change.make(undo=bool(args.undo))) for change in changes]
     done = f"{program.title} is {'disconnected' if args.undo else 'connected'}"
     _show_made(program, made, done, as_json=args.json, undo=bool(args.undo))
     if not (args.instructions or args.undo or args.json) and program.instructions(where):
@@ -120,16 +118,15 @@ def _make(program: Program, wanted: list[Edit], args: Args, where: Where) -> int
 
 def _show_made(
     program: Program,
-    made: Iterable[tuple[str, str]],
+    made: Sequence[tuple[str, Path | None]],
     done: str,
     *,
     as_json: bool,
     undo: bool = False,
 ) -> None:
-    made = [*made]
     remark = program.remark if made and not undo else ""
     if as_json:
-        changed = [{"file": path, "copy": copy or None} for path, copy in made]
+        changed = [{"file": path, "copy": copy and str(copy)} for path, copy in made]
         show_json({"changed": changed, "message": done, "remark": remark or None})
         return
     for path, copy in made:
@@ -144,23 +141,6 @@ def _show_made(
             "does its upkeep by itself; `openclaw cron list` shows them, `openclaw cron rm ID`\n"
             "removes one"
         )
-
-
-def _agreed() -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise WrongUsage("cannot ask without a terminal: give --yes, or --print")
-    sys.stderr.write("write this? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _show_entries(wanted: list[Edit]) -> None:
-    """Print each edit as for an empty file."""
-    for edit in wanted:
-        if not edit.only_existing:
-            print(visible(f"in {edit.path}:"))
-            print(visible(edit.enter("").rstrip("\n"), keep="\n"))
-            print()
 
 
 def _show_list(where: Where, launch: Launch, *, as_json: bool) -> None:

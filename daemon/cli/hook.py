@@ -13,7 +13,7 @@ import json
 import os
 import sys
 
-from ..client.wire import Connection, named, request_of
+from ..client.wire import Connection, named, perform, request_of
 from ..runtime.places import default_socket
 from ..runtime.project import OFF, OWN, Project, project_of, switch
 
@@ -96,14 +96,14 @@ class _Daemon:
     """One connection to the daemon, about one agent's memory."""
 
     def __init__(self, socket: str, agent: str | None, program: str) -> None:
-        self._connection = Connection(socket, _PATIENCE_SECONDS)
+        self._connection = perform(Connection.open(socket, _PATIENCE_SECONDS))
         self._agent = agent
         self._headers = {"X-Program": program}
 
     def ask(self, path: str, body: Any) -> Any:
         """The answer to a POST; None where it was refused."""
         request = request_of("POST", path, {"agent": self._agent}, self._headers, body)
-        answer = self._connection.converse(request)
+        answer = perform(self._connection.converse(request))
         return json.loads(answer.body) if answer.status < 400 else None
 
 

@@ -19,9 +19,9 @@ from ..client.errors import ClientError
 from ..errors import Conflict, Forbidden, InvalidInput
 from ..runtime import atomic
 from ..store import memory_md
-from .terminal import show_json, visible
+from .terminal import agreed, show_json, visible
 from .usage import Args, Form, Verb
-from .values import PROGRAM, WrongUsage, say
+from .values import PROGRAM, WrongUsage, refuse
 
 # Beside the packages, in a checkout as in what is installed.
 UNITS: Final = Path(__file__).parents[2] / "systemd"
@@ -31,6 +31,7 @@ _NAMES: Final = ("thermocline.socket", "thermocline.service")
 _BOOTED: Final = Path("/run/systemd/system")
 # The unit's sandbox hides these.
 _HIDDEN: Final = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S108 - not used
+_ASK: Final = "give --yes to do it, or --dry-run to see what would be done"
 _PLAIN: Final = re.compile(r"[\w/.+@:=-]+")
 
 
@@ -105,7 +106,10 @@ class Plan(msgspec.Struct):
 
 def _install(args: Args, _: Caller) -> int:
     target = _target(args)
-    command = args.command or _this_command()
+    typed = Path(sys.argv[0]).absolute()
+    if typed.name != "thermocline" or not os.access(typed, os.X_OK):
+        typed = Path(sys.executable).with_name("thermocline")
+    command = args.command or str(typed)
     if not os.path.isabs(command):  # noqa: PTH117 - as it was written
         raise WrongUsage(f"--command: expected an absolute path, got {command!r}")
     if target.prefix is None:
@@ -190,8 +194,8 @@ def _carry_out(args: Args, target: System, plan: Plan, change: Callable[[], None
                 "only root may change the system's units",
                 hint='run it with sudo ("sudo $(command -v thermocline) …"), or give --user',
             )
-        if not _agreed(args):
-            say("nothing was changed")
+        refuse(args.json and not args.yes, _ASK)
+        if not args.yes and not agreed("do it?", _ASK):
             return 1
         # Other users read these files, whatever the umask of the person who installs.
         os.umask(0o022)
@@ -216,16 +220,6 @@ def _show(plan: Plan, *, managed: bool) -> None:
             print(f"{'run':<8}{visible(line)}", flush=True)
     if not plan.files:
         print("nothing is installed")
-
-
-def _agreed(args: Args) -> bool:
-    """Whether the user agrees. Raises `WrongUsage`: there is no terminal to ask on."""
-    if args.yes:
-        return True
-    if args.json or sys.stdin is None or not sys.stdin.isatty():
-        raise WrongUsage("give --yes to do it, or --dry-run to see what would be done")
-    print("do it? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _run(commands: list[list[str]]) -> list[str]:
@@ -270,14 +264,6 @@ def _action(path: Path, content: bytes) -> str:
 
 def _is_ours(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and path.read_bytes().startswith(_MARK.encode())
-
-
-def _this_command() -> str:
-    """The running command: as it was typed, else the script beside the interpreter."""
-    typed = Path(sys.argv[0]).absolute()
-    if typed.name == "thermocline" and os.access(typed, os.X_OK):
-        return str(typed)
-    return str(Path(sys.executable).with_name("thermocline"))
 
 
 def _check_command(command: str, target: System) -> None:

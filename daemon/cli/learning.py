@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 _MODEL_SECONDS: Final = 60.0
 
 
-def _day(entry: Answer) -> str:
-    return str(entry["ts"])[:10]
-
-
 def _knowledge(args: Args, client: Caller) -> Shown:
     client.timeout = _MODEL_SECONDS
     answer = client.call("GET /api/knowledge", fold=bool(args.fold))
@@ -120,7 +116,10 @@ def _graph(args: Args, client: Caller) -> Shown | int:
     if args.name is None:
         best = client.call("GET /api/graph", limit=args.limit or 20)
         show = page(
-            "graph", "{name}", "{type}", "{mentionCount:memory memories}", _relations,
+            "graph", "{name}", "{type}", "{mentionCount:memory memories}",
+            lambda entity: ", ".join(
+                worded("{relation} {target}", link) for link in entity["relations"][:3]
+            ),
             empty="no names yet: they come from what is stored and from observed conversations",
         )  # fmt: skip
         return lambda: show(best, {})
@@ -143,10 +142,6 @@ def _graph(args: Args, client: Caller) -> Shown | int:
         show_json(answer) if args.json else say(visible(answer["message"]))
         return 1
     return lambda: _show_graph(answer["graph"])
-
-
-def _relations(entity: Answer) -> str:
-    return ", ".join(worded("{relation} {target}", link) for link in entity["relations"][:3])
 
 
 def _show_graph(graph: list[Answer]) -> None:
@@ -187,10 +182,6 @@ def _show_all(answer: Answer, _: Answer) -> None:
     show_json(answer)
 
 
-def _session_name(session: Answer) -> str:
-    return str(session.get("name") or session.get("category") or "")
-
-
 _TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
 
 VERBS: Final = {
@@ -200,7 +191,7 @@ VERBS: Final = {
     "reflect": Verb(
         Form(
             "list", "GET /api/reflections",
-            page("results", _day, "{type}", _lesson, empty="no reflections yet"),
+            page("results", "{ts:day}", "{type}", _lesson, empty="no reflections yet"),
             "type limit offset",
         ),
         Form(
@@ -221,7 +212,7 @@ VERBS: Final = {
     "episode": Verb(
         Form(
             "list", "GET /api/episodes",
-            page("results", _day, "{outcome}", _summary, empty="no episodes yet"),
+            page("results", "{ts:day}", "{outcome}", _summary, empty="no episodes yet"),
             "outcome limit offset",
         ),
         Form("add TEXT", "POST /api/episodes", "added: {summary}", "outcome tags user"),
@@ -260,7 +251,7 @@ VERBS: Final = {
     "experiences": Verb(
         Form(
             "list", "GET /api/experiences", _show_experiences,
-            "type user min_weight half_life_days limit offset",
+            "type user min_weight limit offset",
         ),
         Form("search TEXT", "GET /api/experiences/search", _show_similar, "tags limit"),
         Form(
@@ -273,10 +264,7 @@ VERBS: Final = {
             "used {use_count:time times}, weight {weight:share}", "",
         ),
         Form("delete ID", "DELETE /api/experiences/{id}", "deleted {deleted}", ""),
-        Form(
-            "prune", "POST /api/experiences/prune", _show_pruned,
-            "min_weight half_life_days dry_run",
-        ),
+        Form("prune", "POST /api/experiences/prune", _show_pruned, "min_weight dry_run"),
         Form("stats", "GET /api/experiences/stats", _show_counts, ""),
         Form("observe FILE", _observe_experiences, options="conversation! user"),
         Form(
@@ -300,7 +288,6 @@ VERBS: Final = {
         --success 0-1 = success_score  how well it worked (default 1)
         --weight 0-1            what it is worth when used (default 1)
         --min-weight 0-1        prune below it (default 0.05); list from
-        --half-life-days DAYS   of the weight (default 30)
         --conversation NAME     the conversation that the file holds
         --dry-run               only show what prune would take
         {PAGE}""",
@@ -339,7 +326,9 @@ VERBS: Final = {
             "list", "GET /api/sessions",
             page(
                 "sessions", "{id}", "{status}", "{last_active_at:moment}",
-                "{answers:answer answers}", _session_name, empty="no sessions",
+                "{answers:answer answers}",
+                lambda session: session.get("name") or session.get("category") or "",
+                empty="no sessions",
             ),
             "status limit offset",
         ),

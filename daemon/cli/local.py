@@ -133,7 +133,7 @@ def _serve(args: Args) -> int:
     return 0
 
 
-_VALUE_COLUMN = 44
+_VALUE_COLUMN: Final = 44
 # What a person types to switch sealing off.
 _UNSEALED: Final = "readable"
 
@@ -195,8 +195,12 @@ def _below(key: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any
 
 def _show_config(args: Args, entries: list[dict[str, Any]]) -> None:
     if not args.json:
-        rows = [_config_row(entry["key"], entry["value"], entry["origin"]) for entry in entries]
-        _show_config_rows([tuple(map(visible, row)) for row in rows])
+        keys = max(len(entry["key"]) for entry in entries)
+        shown = [json.dumps(entry["value"], ensure_ascii=False) for entry in entries]
+        # A longer value exceeds its column.
+        width = min(_VALUE_COLUMN, max(map(len, shown)))
+        for entry, value in zip(entries, shown, strict=True):
+            print(visible(f"{entry['key']:<{keys}} = {value:<{width}}   ({entry['origin']})"))
         return
     from ..config.layers import split  # noqa: PLC0415 - as above
 
@@ -249,20 +253,7 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
 def _confirm_unsealing(changes: dict[str, Any]) -> None:
     if changes.get("sync.seal") == "off":
         print("Who runs or reads the replica can read what you store from then on.")
-        if ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED:
-            raise WrongUsage("sync.seal was not changed")
-
-
-def _config_row(key: str, value: object, origin: str) -> tuple[str, str, str]:
-    return key, json.dumps(value, ensure_ascii=False), origin
-
-
-def _show_config_rows(rows: list[tuple[str, ...]]) -> None:
-    """A line per key, `key = value   (origin)`, in columns; a long value exceeds its column."""
-    keys = max(len(key) for key, _, _ in rows)
-    values = max(min(len(value), _VALUE_COLUMN) for _, value, _ in rows)
-    for key, value, origin in rows:
-        print(f"{key:<{keys}} = {value:<{values}}   ({origin})")
+        refuse(ask(f"Type {_UNSEALED} to go on: ") != _UNSEALED, "sync.seal was not changed")
 
 
 VERBS: Final = {

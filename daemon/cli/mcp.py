@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MODERN: Final = ("2026-07-28",)
 LEGACY: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+_VERSIONS: Final = (*MODERN, *LEGACY)
 # Versions in which a line may be a list of requests.
 _WITH_BATCHES: Final = ("2025-03-26",)
 _META: Final = "io.modelcontextprotocol/"
@@ -138,7 +139,7 @@ class Bridge:
         self._client = ""
         self._takes_batches = False
         self._methods: Final[dict[str, Callable[[dict[str, Any], bool], dict[str, Any]]]] = {
-            "server/discover": self._discover,
+            "server/discover": lambda *_: {"supportedVersions": _VERSIONS, **self._about()},
             "initialize": self._initialize,
             "ping": lambda *_: {},
             "tools/list": lambda *_: {"tools": self._offered},
@@ -237,7 +238,7 @@ class Bridge:
         version = meta.get(f"{_META}protocolVersion")
         modern = version is not None or method == "server/discover"
         if version is not None and version not in MODERN:
-            data = {"supported": [*MODERN, *LEGACY], "requested": version}
+            data = {"supported": _VERSIONS, "requested": version}
             raise _Refused(_NO_VERSION, "this version of the protocol is not supported", data)
         info = meta.get(f"{_META}clientInfo") or params.get("clientInfo")
         if isinstance(info, dict):
@@ -254,9 +255,6 @@ class Bridge:
         if method == "resources/read":
             result["ttlMs"] = 0
         return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _INFO}}
-
-    def _discover(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        return {"supportedVersions": [*MODERN, *LEGACY], **self._about()}
 
     def _initialize(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
         requested = params.get("protocolVersion")

@@ -83,7 +83,10 @@ def _store(args: Args, client: Caller) -> None:
             say(warning)
         return
     answer = {name: stored[name] for name in ("id", "category")}
-    answer |= {"tier": _first_tier(stored["importance"]), "metadata": stored["metadata"]}
+    # The initial temperature, which EvoClaw derives from the importance alone.
+    tiers = ("hot", 0.7), ("warm", 0.3), ("cold", 0.05), ("frozen", 0.0)
+    tier = next(tier for tier, least in tiers if stored["importance"] >= least)
+    answer |= {"tier": tier, "metadata": stored["metadata"]}
     answer["cold_synced"] = is_synced
     if supersedes:
         answer["supersedes"] = supersedes
@@ -92,15 +95,6 @@ def _store(args: Args, client: Caller) -> None:
     if "warning" in stored:
         answer["warning"] = stored["warning"]
     show_json(answer, one_line=True)
-
-
-def _first_tier(importance: float) -> str:
-    """The initial temperature, which EvoClaw derives from the importance alone."""
-    if importance >= 0.7:
-        return "hot"
-    if importance >= 0.3:
-        return "warm"
-    return "cold" if importance >= 0.05 else "frozen"
 
 
 def _update(args: Args, client: Caller) -> Shown:

@@ -8,7 +8,7 @@ import re
 import sys
 
 from ..client.wording import ago, moment, number_of, size
-from .values import say
+from .values import WrongUsage, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,17 @@ def ask(question: str) -> str | None:
     except EOFError:
         print()
         return None
+
+
+def agreed(question: str, otherwise: str) -> bool:
+    """Whether a person agrees; without a terminal `WrongUsage`, with what to do `otherwise`."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUsage(f"cannot ask without a terminal: {otherwise}")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return True
+    say("nothing was changed")
+    return False
 
 
 def show_json(value: Any, *, one_line: bool = False) -> None:
@@ -219,6 +230,7 @@ _FORMATS: Final[dict[str, Callable[[Any], str]]] = {
     "size": size,
     "short": short,
     "line": one_line,
+    "day": lambda text: str(text)[:10],
     "count": lambda number: f"{number:,.0f}",
     "share": lambda number: f"{number:.2f}",
     "seconds": lambda milliseconds: f"{milliseconds / 1000:.1f} s",

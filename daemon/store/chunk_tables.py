@@ -12,7 +12,8 @@ import msgspec
 from ..memory.indexed_files import IndexedChunk, IndexedFile
 from ..memory.scoring import DAY
 from . import full_text
-from .chunk_database import SCHEMA, transaction
+from .chunk_database import SCHEMA
+from .derived_database import transaction
 from .schema import CHUNK_COUNTS
 from .transaction import IndexEntry
 
@@ -186,7 +187,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
         new.append(IndexEntry(row, _indexed(piece.text, piece.heading, piece.extra)))
     gone = [row for rows in before.values() for row, _ in rows]
     _remove_rows(db, gone)
-    full_text.add(_Writing(db), INDEX, new)
+    full_text.add(db, INDEX, new)
     return Changed(len(new), unchanged, len(gone))
 
 
@@ -209,7 +210,7 @@ def _remove_rows(db: sqlite3.Connection, rows: Sequence[int]) -> None:
         texts = db.execute(
             "DELETE FROM chunks WHERE row = ? RETURNING text, heading, extra", (row,)
         ).fetchone()
-        full_text.remove(_Writing(db), INDEX, row, _indexed(*texts))
+        full_text.remove(db, INDEX, row, _indexed(*texts))
 
 
 def _indexed(text: str, heading: str, extra: str) -> tuple[str, str]:
@@ -228,7 +229,7 @@ def merge(db: sqlite3.Connection, now: float) -> bool:
         if last is None or 0 <= now - float(last) < DAY or not full_text.to_merge(db, CHUNK_COUNTS):
             return False
     with transaction(db):
-        full_text.merge(_Writing(db), (INDEX,))
+        full_text.merge_step(db, (INDEX,))
         if not full_text.to_merge(db, CHUNK_COUNTS):
             note(db, _MERGED, str(now))
     return True
@@ -305,9 +306,3 @@ def totals(db: sqlite3.Connection) -> Totals:
     pages = db.execute(f"SELECT page_count FROM pragma_page_count('{SCHEMA}')").fetchone()[0]
     size = db.execute(f"SELECT page_size FROM pragma_page_size('{SCHEMA}')").fetchone()[0]
     return Totals(files, left_out, chunks, chars or 0, pages * size)
-
-
-class _Writing(msgspec.Struct, frozen=True):
-    """The part of a transaction that `full_text` needs."""
-
-    db: sqlite3.Connection

@@ -67,22 +67,18 @@ class SealedRows:
 
     @property
     def epoch(self) -> int:
-        """As for `RowFormat`."""
         return self._keyring().epoch
 
     def key(self, kind: str, key: str) -> tuple[str, str]:
-        """As for `RowFormat`."""
         return KIND, self._row_name(kind, key)
 
     def version(self, version: str | None) -> str | None:
-        """As for `RowFormat`."""
         if version is None or version.startswith(MARK):
             # The version of an unreadable row, as it stands there.
             return None if version is None else version.removeprefix(MARK)
         return self._version_name(version)
 
     def columns(self, row: Pending) -> Columns:
-        """As for `RowFormat`."""
         kind, key = self.key(*row.row.key)
         version = self.version(row.version)
         assert version is not None
@@ -97,11 +93,9 @@ class SealedRows:
         return kind, key, self.version(row.seen), version, data, clocks
 
     def size(self, row: Pending) -> int:
-        """As for `RowFormat`."""
         return _COLUMNS + sealed_length(size_of(row))
 
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
-        """As for `RowFormat`."""
         kind, key, version, data, clocks = line
         if kind != KIND:
             return self.unreadable(line[:3], "it is not a sealed row")
@@ -116,7 +110,6 @@ class SealedRows:
         return row
 
     def listed(self, line: Sequence[Value]) -> Received | None:
-        """As for `RowFormat`."""
         marked, clocks = line
         digits, data = str(marked)[:_DIGITS], str(marked)[_DIGITS:]
         try:
@@ -127,19 +120,16 @@ class SealedRows:
         return row if version is not None and version.startswith(digits) else None
 
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
-        """As for `RowFormat`."""
         _, key, version = line
         return Unreadable(KIND, str(key), None if version is None else f"{MARK}{version}", reason)
 
     def conceal(self, place: str, text: str) -> str:
-        """As for `RowFormat`."""
         epoch = self.epoch
         key = self._of_epoch(epoch)[0]
         sealed = seal(key, text.encode(), _place(self.agent, epoch, f"text\n{place}"))
         return f"{epoch}:{encode(sealed)}"
 
     def reveal(self, place: str, written: str) -> str:
-        """As for `RowFormat`."""
         epoch, _, sealed = written.partition(":")
         try:
             bound = _place(self.agent, int(epoch), f"text\n{place}")

@@ -127,7 +127,7 @@ def test_a_person_is_asked(root, said, code, found):
     asked = run(*words, stdin=terminal)
     os.close(person)
     os.close(terminal)
-    assert "do it? [y/N]" in asked.stdout
+    assert "do it? [y/N]" in asked.stderr
     assert asked.returncode == code
     assert files(root) == found
 

@@ -151,12 +151,6 @@ def test_a_category_is_found_by_words_or_by_the_models_question(call):
     assert "no model is configured" in by_model["why"]
 
 
-def test_an_empty_tree_is_an_empty_text_for_a_model(call):
-    assert prompt(call) == []
-    call.store("x", category="root")
-    assert prompt(call) == []
-
-
 def test_counts_are_true_while_memories_come_and_go(call):
     one = call.store("x", category="a/b")
     call.store("y", category="a")
@@ -209,13 +203,6 @@ def test_the_tree_stays_within_its_caps_whatever_is_stored(call):
     for memory in memories[::7]:
         page = call.ok("GET", f"/api/memory?category={memory['category']}")
         assert memory["text"] in {found["text"] for found in page["results"]}
-
-
-def test_the_tree_as_text(call):
-    call.store("x", category="projects/boat")
-    text = call("GET", "/api/tree/text")
-    assert text.headers["content-type"] == "text/plain; charset=utf-8"
-    assert "boat" in text.text
 
 
 def test_a_category_is_renamed_with_its_memories_and_that_can_be_undone(call):

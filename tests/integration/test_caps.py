@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 from hypothesis import HealthCheck, settings
@@ -17,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from thermocline.daemon.config.settings import Rules, Tuning
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory import tree as trees
-from thermocline.daemon.memory.hot import HotLimits
 from thermocline.daemon.memory.merging import stranded
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits, score_of
@@ -25,34 +22,21 @@ from thermocline.daemon.memory.tree import TreeLimits
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import (
     documents,
-    hot_rows,
     key_values,
     memories,
     memory_rows,
     merging,
-    selecting,
     tree_rows,
     uses,
 )
-from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.limits import archive_faded, enforce_limits
 from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.selecting import Filters
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakeMemory: TypeAlias = Callable[..., Memory]
 NOW = 1_790_000_000.0
-
-
-def ids(db: sqlite3.Connection, filters: Filters) -> set[str]:
-    found, _ = selecting.page(
-        db, filters, order="newest", limit=5000, offset=0, now=NOW, scoring=Rules().scoring
-    )
-    return {memory.id for memory in found}
 
 
 def recalled(db: sqlite3.Connection, query: str) -> list[Memory]:
@@ -88,56 +72,6 @@ async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn
     for number in range(0, 2000, 97):
         found = await store.read(lambda db, n=number: recalled(db, f"word{n}"))
         assert [memory.id for memory in found] == [f"m{number:05d}"]
-
-
-async def test_what_the_hot_state_gives_up_becomes_a_memory_that_recall_finds(open_store):
-    store = await open_store(rules=Rules(hot=HotLimits(max_bytes=1500)))
-    for number in range(30):
-
-        def learn(tx: Transaction, number: int = number) -> None:
-            lesson = {
-                "text": f"never forget lesson{number}x " + "and so on " * 5,
-                "importance": number / 30,
-            }
-            hot_rows.save(tx, hot.update(hot_rows.load(tx.db), "lesson", lesson, tx.now))
-
-        await store.write(learn)
-    await store.flush_state_files()
-    content = (store.place.folder / documents.HOT_FILE).read_bytes()
-    assert len(content) <= 1500
-    kept = {lesson["text"].split()[2] for lesson in json.loads(content)["critical_lessons"]}
-    assert f"lesson{29}x" in kept
-    for number in range(30):
-        word = f"lesson{number}x"
-        found = await store.read(lambda db, word=word: recalled(db, word))
-        assert (word in kept) != bool(found)
-
-
-async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_names_work(
-    open_store, make_memory
-):
-    store = await open_store(now=lambda: NOW)
-    names = {n: f"area{n % 40}/part{n % 100}/item{n}" for n in range(200)}
-    for number, name in names.items():
-        await store.write(
-            lambda tx, n=number, name=name: memories.insert(tx, make_memory(n, category=name))
-        )
-    limits = Rules().tree
-    document = await store.read(documents.tree_document)
-    nodes = await store.read(tree_rows.load)
-    assert len(nodes) + 1 <= limits.max_nodes
-    assert trees.size(nodes, limits) <= limits.max_size_bytes
-    assert max(map(len, trees.children(nodes).values())) <= limits.max_children
-    assert document["root"]["warm_count"] + document["root"]["cold_count"] == 200
-    for number, name in names.items():
-        memory = await store.read(lambda db, n=number: memories.find(db, f"m{n:05d}"))
-        assert name in {memory.category, memory.original_category}
-        assert memory.category == "root" or memory.category in nodes
-        found = await store.read(lambda db, name=name: ids(db, Filters(category=name)))
-        assert found == {f"m{number:05d}"}
-    for area in range(40):
-        found = await store.read(lambda db, a=area: ids(db, Filters(category=f"area{a}")))
-        assert found == {f"m{n:05d}" for n in range(200) if n % 40 == area}
 
 
 SMALL = Rules(

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.store import key_values, memories, rows
-from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store import memories
 from thermocline.sync import TOO_HIGH, HybridClock
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 YEAR = 365.25 * 86_400.0
 NOW = 1_790_000_000.0
-JUMPS = (0.0, 30 * YEAR, -50 * YEAR, 5.0, -5.0, 200 * YEAR, 0.0, -56 * YEAR)
 
 
 class Wall:
@@ -60,52 +52,8 @@ def test_versions_strictly_increase_whatever_the_wall_and_other_devices_say(step
         last = ticked
 
 
-def test_a_restarted_clock_goes_on_above_its_last_version():
-    clock = HybridClock(lambda: NOW)
-    last = [clock.tick() for _ in range(5)][-1]
-    assert HybridClock(lambda: NOW - YEAR, last).tick() == last + 1
-
-
 def test_a_clock_that_runs_gives_versions_that_show_its_milliseconds():
     assert HybridClock(lambda: 1.5).tick() == 1500 << 16
-
-
-async def test_every_update_survives_every_jump_and_the_last_one_wins(
-    open_store, make_place, make_memory
-):
-    wall = Wall()
-    place = make_place()
-    versions: list[int] = []
-    for number, jump in enumerate(JUMPS):
-        wall.time = NOW + jump
-        store = await open_store(place, now=wall)
-        await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
-        for value in range(3):
-            text = f"{number}.{value}"
-            await store.write(lambda tx, text=text: key_values.put(tx, "key", text))
-            assert await store.read(lambda db: key_values.PAIRS.get(db, "key").value) == text
-        row = await store.read(lambda db: rows.load(db, key_values.PAIRS.kind, "key"))
-        versions.append(row.clocks.latest[0])
-        await store.close()
-    assert versions == sorted(set(versions))
-    store = await open_store(place, now=wall)
-    total = await store.read(lambda db: db.execute("SELECT count(*) FROM memories").fetchone()[0])
-    assert total == len(JUMPS)
-
-
-@pytest.mark.parametrize("jump", [-100 * YEAR, 100 * YEAR])
-async def test_a_jump_makes_nothing_run_busily(open_store, jump):
-    wall = Wall()
-    store = await open_store(now=wall)
-    await store.flush_state_files()
-    wall.time += jump
-    await store.write(lambda tx: key_values.put(tx, "key", "value"))
-    await store.run_maintenance()
-    await store.flush_state_files()
-    before = wall.asked
-    for _ in range(50):
-        await asyncio.sleep(0.005)
-    assert wall.asked - before < 20
 
 
 async def test_a_memory_with_an_expiry_goes_when_its_time_comes_and_not_before(

@@ -441,21 +441,6 @@ async def test_a_key_is_not_sent_where_others_can_listen(rig):
 # Again, elsewhere, later
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_failure_in_passing_is_tried_again(rig, model_server, status):
-    model_server.says(Saying("later", status=status, headers={"Retry-After": "0.05"}), FACT)
-    began = time.monotonic()
-    assert (await rig.ask()).value.fact
-    assert time.monotonic() - began >= 0.05
-    assert len(model_server.heard) == 2
-
-
-async def test_a_pause_longer_than_the_deadline_is_not_waited_for(rig, model_server):
-    model_server.says(Saying("later", status=429, headers={"Retry-After": "3600"}))
-    async with asyncio.timeout(60):
-        assert "status 429" in (await rig.refused(deadline=600.0)).message
-
-
 async def test_the_next_model_is_asked_when_one_is_of_no_use(rig, model_server):
     def by_name(heard: Heard) -> Saying:
         return Saying(FACT) if heard.body["model"] == "good" else Saying("no", status=404)

@@ -120,31 +120,6 @@ def epochs(remote: MemoryRemote) -> list[int]:
     return [json.loads(clocks)["epoch"] for (clocks,) in remote.query("SELECT clocks FROM rows")]
 
 
-async def test_a_retired_device_reads_nothing_that_is_written_later_and_the_others_do(remote):
-    one, two, lost = await members(remote, "one", "two", "lost")
-    versions = remote.query("SELECT id, seq, version FROM rows ORDER BY id")
-    await retire(one, "lost")
-    one.store("later")
-    await one.sync()
-    # Older rows are sealed with the new key, and stay where they are in the order.
-    assert set(epochs(remote)) == {2}
-    assert set(versions) < set(remote.query("SELECT id, seq, version FROM rows"))
-    with pytest.raises(Refused, match="retired"):
-        await lost.sync()
-    with pytest.raises(KeyMissing):
-        await lost.exchange.receive()
-    with pytest.raises(KeyMissing):
-        await lost.keys.learn(remote)
-    assert "later" not in lost.texts
-    await two.sync()
-    assert "later" in two.texts
-    assert two.ring == one.ring
-    two.store("by two, later")
-    await two.sync()
-    await one.sync()
-    assert one.texts == two.texts
-
-
 async def test_a_device_that_was_not_told_of_an_epoch_cannot_write_with_the_old_key(remote):
     one, two, lost = await members(remote, "one", "two", "lost")
     assert two.keys is not None

@@ -79,18 +79,6 @@ async def test_a_cancelled_call_ends_its_connection_and_the_next_gets_its_own_an
         assert daemon.connections == 2
 
 
-async def test_cancelled_calls_leave_room_for_others(tmp_path):
-    path = tmp_path / "t.sock"
-    async with slow_daemon(path) as daemon, AsyncClient(path) as client:
-        for _ in range(20):
-            call = asyncio.create_task(client.request("GET", "/x"))
-            await daemon.waiting.acquire()
-            call.cancel()
-            await asyncio.wait([call])
-        daemon.answering.set()
-        assert (await client.request("GET", "/y"))["path"] == "/y"
-
-
 async def test_a_stream_that_is_left_early_closes_its_connection(tmp_path):
     path = tmp_path / "t.sock"
     closed = asyncio.Event()

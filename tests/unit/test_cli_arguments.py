@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.cli.main import main, split
-from thermocline.daemon.cli.values import json_of, number
 from thermocline.daemon.cli.verbs import VERBS
 
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
@@ -245,16 +244,6 @@ def test_a_result_that_cannot_be_written_is_an_error():
         )
     assert done.returncode == 1
     assert b"cannot write the result" in done.stderr
-
-
-def test_numbers_are_read():
-    for text in ["0.5", "1", "-3", "1e-3"]:
-        assert number("--x", text) == float(text)
-
-
-def test_json_keeps_its_value():
-    value = {"a": [1, 2.5, None, True, "ä\n"], "b": {}}
-    assert json_of("--x", json.dumps(value)) == value
 
 
 def test_a_token_on_the_command_line_is_warned_of_and_not_repeated(tmp_path, capsys):

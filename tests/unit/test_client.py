@@ -25,7 +25,7 @@ from thermocline.daemon.client import (
     default_socket,
     wire,
 )
-from thermocline.daemon.client.wire import Connection, quoted
+from thermocline.daemon.client.wire import Connection, perform, quoted
 from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
@@ -131,16 +131,6 @@ class Scripted:
 @pytest.fixture
 def scripted(tmp_path: Path) -> Callable[..., Scripted]:
     return lambda *connections: Scripted(tmp_path / "t.sock", connections)
-
-
-def test_calls_share_one_connection(scripted):
-    daemon = scripted([answer({"a": 1}), answer({"b": 2}), answer({"c": 3})])
-    with Client(daemon.path) as client:
-        assert client.request("GET", "/x") == {"a": 1}
-        assert client.request("POST", "/y", body={"t": 1}) == {"b": 2}
-        assert client.request("DELETE", "/z") == {"c": 3}
-    assert daemon.accepted == 1
-    assert daemon.lines() == ["GET /x HTTP/1.1", "POST /y HTTP/1.1", "DELETE /z HTTP/1.1"]
 
 
 def test_a_chunked_answer_after_an_interim_one_is_put_together(scripted):
@@ -326,17 +316,6 @@ def test_what_is_not_a_daemon_is_said_to_be_none(scripted, nonsense):
     daemon = scripted([nonsense])
     with Client(daemon.path, timeout=60) as client, pytest.raises(DaemonUnreachable):
         client.status()
-
-
-def test_an_error_carries_all_that_the_daemon_said(scripted):
-    error = {"code": "invalid", "message": "no", "field": "importance", "hint": "give 0 to 1"}
-    daemon = scripted([answer({"error": error}, "400 Bad Request")])
-    with Client(daemon.path) as client, pytest.raises(ApiError) as raised:
-        client.store("x", importance=7)
-    got = raised.value
-    assert (got.code, got.message, got.field, got.hint, got.status) == (
-        "invalid", "no", "importance", "give 0 to 1", 400,
-    )  # fmt: skip
 
 
 def test_an_error_that_is_not_the_daemons_own_is_still_an_error(scripted):
@@ -531,10 +510,10 @@ def test_a_daemon_that_has_many_callers_waiting_is_waited_for(tmp_path, monkeypa
         with pytest.raises(BlockingIOError):
             fill_the_queue()
         with pytest.raises(BlockingIOError):
-            Connection(path, timeout=0.0).close()
+            perform(Connection.open(path, 0.0)).close()
         # It takes one of them when it is waited for.
         monkeypatch.setattr(wire.time, "sleep", lambda _: held.append(daemon.accept()[0]))
-        Connection(path, timeout=60.0).close()
+        perform(Connection.open(path, 60.0)).close()
     for one in held:
         one.close()
 

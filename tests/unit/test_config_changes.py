@@ -15,10 +15,6 @@ def settings(*sets: str) -> Settings:
     return load({}, None, sets, NOWHERE).settings
 
 
-def test_the_same_settings_are_no_change():
-    assert changed(settings(), settings()) == ((), ())
-
-
 def test_most_keys_take_effect_while_the_daemon_runs():
     for text in [
         "hot.max_bytes=1000", "warm.max_kb=9", "scoring.half_life_days=9", "tree.max_nodes=9",
@@ -59,11 +55,6 @@ def test_a_grant_that_went_or_changed_is_named():
     old = settings("access.users.bob=read", "access.users.eve=read")
     new = settings("access.users.bob=admin")
     assert changed(old, new) == (("access.users.bob", "access.users.eve"), ())
-
-
-def test_an_agent_that_lost_its_workspace_is_named():
-    change = changed(settings("agents.a.workspace=/w"), settings())
-    assert change == ((), ("agents.a.workspace", "agents.a.paths"))
 
 
 def test_every_key_that_needs_a_restart_exists():

@@ -48,19 +48,6 @@ def test_every_key_is_shown_with_its_value_and_origin(run, user_file, capsys):
     assert len({line.index("   (") for line in lines}) == 1
 
 
-def test_a_key_without_effect_is_named(run, user_file, capsys):
-    user_file.write_text('{"memory": {"chunking": {"tokens": 400, "colour": 1}}}')
-    assert run("--check") == 0
-    assert "memory.chunking.colour: no such key" in capsys.readouterr().err
-
-
-def test_json_holds_the_values_nested_and_the_origins_by_key(run, user_file, capsys):
-    assert run(as_json=True) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["values"]["hot"]["max_bytes"] == 4000
-    assert answer["origins"]["hot.max_bytes"] == str(user_file)
-
-
 def test_check_only_counts_the_files(run, user_file, capsys):
     assert run("--check") == 0
     assert capsys.readouterr().out == "ok: 1 file read\n"
@@ -95,14 +82,6 @@ def test_a_key_is_set_in_the_users_file_and_unset_again(run, user_file, capsys):
     assert run("--unset", "hot.max_bytes", "--unset", "log", as_json=True) == 0
     assert json.loads(capsys.readouterr().out)["file"] == str(user_file)
     assert json.loads(user_file.read_text()) == {"hot": {"max_tasks": 3}}
-
-
-def test_a_named_file_is_changed_in_its_place(run, user_file, tmp_path):
-    mine = tmp_path / "mine.json"
-    mine.write_text("{}")
-    assert run("--config", str(mine), "--set", "sync.url=null") == 0
-    assert json.loads(mine.read_text()) == {"sync": {"url": None}}
-    assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}
 
 
 @pytest.mark.parametrize("host", ["db.example", "127.0.0.1.example", "localhost.example:8080"])

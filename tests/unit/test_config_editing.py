@@ -183,22 +183,6 @@ def test_all_faults_are_told_in_one_go_and_nothing_is_written(env, file):
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def test_values_that_contradict_each_other_are_refused(env, file):
-    weights = {"match": 0, "recency": 0, "importance": 0}
-    [line] = faults(env, ConfigChange(set={"recall.weights": weights}))
-    assert line == f"{file}: recall.weights.match: all weights are 0; raise one"
-    assert not file.exists()
-
-
-def test_a_key_that_the_command_line_sets_cannot_be_set_in_the_file(env, file):
-    wish = ConfigChange(set={"hot.max_tasks": 3, "hot.max_events": 3})
-    [line] = faults(env, wish, "hot.max_tasks=9")
-    assert line == (
-        f"{file}: hot.max_tasks: is given by --set of the daemon's command line; change it there"
-    )
-    assert not file.exists()
-
-
 @pytest.mark.parametrize("text", ["{", '{"hot": {"nope": 1}}', "[]"])
 def test_a_file_with_faults_is_not_written(env, file, text):
     file.parent.mkdir(parents=True)

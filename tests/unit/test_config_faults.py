@@ -203,11 +203,6 @@ def test_a_wrong_assignment_is_told_like_a_wrong_file(text, line, tmp_path):
     assert faults({}, tmp_path, text) == [line]
 
 
-def test_a_value_overridden_later_is_still_a_fault(tmp_path):
-    lines = faults({"hot": {"max_bytes": "abc"}}, tmp_path, "hot.max_bytes=1000")
-    assert len(lines) == 1
-
-
 # Files that are no files
 
 

@@ -111,11 +111,6 @@ def test_an_unknown_key_of_theirs_is_a_warning_with_its_name(tmp_path, block, ke
     assert warning.key == key
 
 
-def test_a_wrong_value_of_scalyclaws_is_named(tmp_path):
-    with pytest.raises(ConfigInvalid, match=r"recall\.limit: expected"):
-        loaded(tmp_path, {"memory": {"topK": "many"}})
-
-
 def test_an_overlap_of_more_than_half_a_chunk_is_refused(tmp_path):
     with pytest.raises(ConfigInvalid, match="over half of a chunk"):
         loaded(tmp_path, {"index": {"chunk_chars": 300, "overlap_chars": 200}})

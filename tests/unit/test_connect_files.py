@@ -169,17 +169,6 @@ def test_what_is_written_into_a_toml_file_is_what_is_read_there(value):
     assert tomllib.loads(changed) == {"a": 1, "b": {"command": value}}
 
 
-def test_a_change_that_another_program_made_meanwhile_is_not_lost(tmp_path):
-    path = tmp_path / "settings.json"
-    path.write_text('{"theme": "dark"}')
-    [change] = edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])
-    path.write_text('{"theme": "light", "history": ["a prompt"]}')
-    with pytest.raises(Conflict, match="was changed meanwhile"):
-        change.make()
-    assert json.loads(path.read_text()) == {"theme": "light", "history": ["a prompt"]}
-    assert [one.name for one in tmp_path.iterdir()] == ["settings.json"]
-
-
 def test_a_file_that_another_program_has_made_meanwhile_is_not_lost(tmp_path):
     path = tmp_path / "settings.json"
     [change] = edits.changes_of([edits.member(path, ("servers", "ours"), ENTRY)])

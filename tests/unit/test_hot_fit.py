@@ -53,13 +53,6 @@ def test_the_most_important_lessons_stay_and_of_equals_the_newest():
     assert [left.text for left in fitted.displaced] == ["d", "a"]
 
 
-def test_the_last_events_stay():
-    events = tuple({"text": str(i), "timestamp": float(i)} for i in range(12))
-    fitted = fit(HotState(events=events), HotLimits())
-    assert texts(fitted.state.events) == [str(i) for i in range(2, 12)]
-    assert [(left.text, left.created_at) for left in fitted.displaced] == [("0", 0.0), ("1", 1.0)]
-
-
 def test_finished_tasks_leave_before_open_ones_and_older_before_newer():
     statuses = ["pending", "Done", "pending", "completed", "cancelled", "in_progress"]
     tasks = tuple({"text": str(i), "status": status} for i, status in enumerate(statuses))

@@ -78,10 +78,3 @@ def test_usage_counts_by_purpose():
     assert (distil.calls, distil.errors, distil.last_error) == (1, 1, "timeout")
     assert (distil.p50_seconds, distil.p95_seconds) == (0.0, 0.0)
     assert usage.cleared() == {"api_key": 3, "password": 1}
-
-
-def test_a_price_that_is_not_known_adds_nothing():
-    usage = UsageCounts()
-    usage.took("tree", 1, 1, None)
-    usage.took("tree", 1, 1, 0.5)
-    assert usage.purposes()["tree"].cost == 0.5

@@ -58,11 +58,6 @@ def failed(code: str, retry_after: float | None = None) -> CallFailed:
     return CallFailed(code, f"it is {code}", retry_after)
 
 
-async def test_the_first_model_that_answers_is_the_answer(world):
-    assert await world.reply("a", "b") == "a"
-    assert world.order == ["a"]
-
-
 @pytest.mark.parametrize("code", ["server", "throttled"])
 async def test_a_failure_in_passing_is_tried_again_after_a_growing_wait(world, code):
     world.failures["a"] = [failed(code), failed(code), failed(code)]

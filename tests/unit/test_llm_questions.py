@@ -28,14 +28,6 @@ def lines(quoting: Quoting, *parts: Part) -> list[str]:
     return quoting.messages(model_question(*parts), RULE)[1].content.split("\n")
 
 
-def test_data_stands_between_two_lines_with_the_same_marker():
-    first, text, last = lines(Quoting(), Part("note", "buy tea"))
-    found = re.fullmatch(r"\[note ([0-9a-f]{16})\]", first)
-    assert found
-    assert text == "buy tea"
-    assert last == f"[end of note {found[1]}]"
-
-
 def test_the_marker_is_another_for_each_request():
     quoting = Quoting()
     assert lines(quoting, Part("note", "x"))[0] != lines(quoting, Part("note", "x"))[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from thermocline.sync.sealing import FILE_MAGIC, keyring
 from thermocline.sync.sealing.cipher import Unsealable
-from thermocline.sync.sealing.sealed_file import UnsealedFile, header_of, sealed
+from thermocline.sync.sealing.sealed_file import UnsealedFile, sealed
 
 KEY = keyring.new_recovery_key()
 
@@ -65,12 +65,3 @@ def test_another_owner_and_what_is_no_sealed_file_are_told_apart():
     for other in (b"", b"PK", FILE_MAGIC, FILE_MAGIC + b"{}\n", file.replace(b'":1', b'":9', 1)):
         with pytest.raises(Unsealable):
             content_of(other)
-
-
-def test_the_recovery_key_opens_it_without_anything_else():
-    later = ring().next()
-    file = b"".join(sealed(later, [b"the harbour"]))
-    header = header_of(io.BytesIO(file))
-    assert header.epoch == 2
-    assert header.recovery is not None
-    assert content_of(file, keyring.recovered(header.recovery, KEY)) == b"the harbour"

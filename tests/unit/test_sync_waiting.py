@@ -82,12 +82,6 @@ async def test_a_spent_quota_is_left_alone_for_an_hour_at_least():
     assert tries.slept == [3600.0 + 5.0, 9000.0 + 10.0]
 
 
-async def test_tries_go_on_for_weeks_without_the_waits_growing_beyond_their_limit():
-    tries = Tries(*[TryLater("offline")] * 5000)
-    await tries.run()
-    assert set(tries.slept[6:]) == {300.0}
-
-
 @pytest.mark.parametrize(
     "error", [Refused("tls"), RowTooLarge("too_large"), SchemaMissing("schema_missing"), KeyError()]
 )
@@ -103,13 +97,6 @@ async def test_one_switch_makes_every_wait_instant():
     tries = Tries(TryLater("throttled", retry_after=60.0), QuotaSpent("quota"), TryLater("busy"))
     await tries.run(Waiting(instant=True))
     assert tries.slept == [0.0, 0.0, 0.0]
-
-
-async def test_after_a_success_the_next_waits_begin_anew():
-    first, second = (Tries(TryLater("offline"), TryLater("offline")) for _ in range(2))
-    await first.run()
-    await second.run()
-    assert second.slept == [5.0, 10.0]
 
 
 async def test_it_can_be_used_as_a_loop():

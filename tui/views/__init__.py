@@ -21,11 +21,9 @@ class Tab(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its name on the screen."""
         return self.name.capitalize()
 
     def make(self) -> Any:
-        """A new view."""
         module = import_module(f".{self.name}", __package__)
         return getattr(module, f"{self.title}View")(self.name)
 

@@ -35,12 +35,10 @@ class OpenFile:
 
     @property
     def chunk(self) -> IndexedChunk | None:
-        """The chunk."""
         return self.chunks[self.at] if self.chunks else None
 
     @property
     def line(self) -> int:
-        """The first line of the chunk."""
         return self.chunk.start_line if self.chunk is not None else 1
 
 
@@ -73,11 +71,9 @@ class FilePane(VerticalScroll, can_focus=True):
         self._texts = {name: Static(id=name) for name in ("before", "chunk", "after")}
 
     def compose(self) -> ComposeResult:
-        """Three texts."""
         yield from self._texts.values()
 
     def close(self, why: str | Text = "") -> None:
-        """Show a text in place of a file."""
         self.file = self._drawn = None
         for name, text in self._texts.items():
             text.display = name == "after"
@@ -102,7 +98,6 @@ class FilePane(VerticalScroll, can_focus=True):
         await self._read(OpenFile(path, title, query, chunks, at))
 
     async def turn(self, step: int) -> None:
-        """Show another chunk of the file."""
         if self.file is not None and self.file.chunks:
             at = (self.file.at + step) % len(self.file.chunks)
             await self._read(replace(self.file, at=at))

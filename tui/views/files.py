@@ -134,7 +134,6 @@ class FilesView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        """Files, what cannot be indexed, watched paths, and the answers of a search."""
         self.reset()
         self._moving: Timer | None = None
         return {
@@ -216,11 +215,9 @@ class FilesView(ResourceView):
         return self.shown(f"{self._short(row.path)}:{row.start_line}")
 
     def pane(self) -> Iterable[Widget]:
-        """The file."""
         yield FilePane(self)
 
     def reset(self) -> None:
-        """Read everything again."""
         self._stats: FilesStats | None = None
         self._files: list[IndexedFile] = []
         self._problems: list[IndexedFile] = []
@@ -231,18 +228,15 @@ class FilesView(ResourceView):
 
     @property
     def file_pane(self) -> FilePane:
-        """The file beside the list."""
         return self.query_one(FilePane)
 
     @property
     def file(self) -> OpenFile | None:
-        """The file that is read, and which of its chunks."""
         return self.file_pane.file if self.is_mounted else None
 
     # Reading
 
     async def update(self) -> None:
-        """Read the state, the lists, and the file that is open, as they are now."""
         self._stats = await self.call(Client.files_stats) or self._stats
         for left_out in (False, True) if self._stats and self._stats.left_out else (False,):
             page = await self.call(
@@ -264,7 +258,6 @@ class FilesView(ResourceView):
             await self._open_file(self.file.path, self.file.line)
 
     def line(self) -> Text:
-        """How much is indexed, and what is wrong with it."""
         line, stats = Text(), self._stats
         if stats is None:
             return line
@@ -288,7 +281,6 @@ class FilesView(ResourceView):
         return line.append(f", index {size(stats.index_bytes)}")
 
     async def preview(self, row: Any) -> None:
-        """Show a row's file beside the list."""
         if isinstance(row, FoundChunk):
             await self._open_file(row.path, row.start_line)
         elif isinstance(row, IndexedFile):
@@ -315,11 +307,9 @@ class FilesView(ResourceView):
     # The lists
 
     def toggle_part(self, part: str) -> None:
-        """Show another list, or the files again."""
         self.show_part("files" if part == self.part else part)
 
     def show_part(self, part: str) -> None:
-        """Show another list, and the file of its row."""
         if part != self.part:
             self.remove_class("-open")
             self.file_pane.close()
@@ -327,8 +317,6 @@ class FilesView(ResourceView):
         self.moved()
 
     def moved(self) -> None:
-        """Show what is under the cursor, once the cursor stays there."""
-
         def preview() -> None:
             row, file = self.row, self.file
             same = isinstance(row, IndexedFile) and file is not None and file.path == row.path
@@ -340,7 +328,6 @@ class FilesView(ResourceView):
         self._moving = self.set_timer(_PAUSE_SECONDS, preview)
 
     def redraw(self) -> None:
-        """Search while it is typed."""
         self.refresh_data()
 
     async def show(self, key: str) -> None:

@@ -85,7 +85,6 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """What it says."""
         text = self.value.get("text") if isinstance(self.value, dict) else None
         return str(text or readable(self.value))
 
@@ -280,11 +279,9 @@ class HotView(ResourceView):
     )
 
     def head(self) -> Iterable[Widget]:
-        """The size."""
         yield Gauge("Hot state")
 
     def parts(self) -> Mapping[str, Part[Entry]]:
-        """The entries."""
         self.reset()
         return {
             "entries": Part(
@@ -306,12 +303,10 @@ class HotView(ResourceView):
         }
 
     def reset(self) -> None:
-        """Read everything again."""
         self._entries: list[Entry] = []
         self._max_bytes = 1
 
     async def update(self) -> None:
-        """Read the state, and draw it."""
         answer = await self.call(Client.hot)
         if answer is not None:
             self._entries, self._max_bytes = [*entries_of(answer.state)], answer.max_bytes
@@ -337,7 +332,6 @@ class HotView(ResourceView):
         return text.append(words, "dim")
 
     def text_of(self, entry: Entry) -> Text:
-        """An entry in one line."""
         value, line = entry.value, Text()
         if not SECTIONS[entry.section].key:
             line.append(f"{self.shown(entry.name).plain}: ", "dim")

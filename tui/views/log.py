@@ -96,7 +96,6 @@ class LogView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[FeedEvent]]:
-        """The events."""
         self.least = STEP
         self.paused = False
         # How many events of all were looked at, and those of them that are shown.
@@ -125,30 +124,24 @@ class LogView(ResourceView):
 
     @property
     def following(self) -> bool:
-        """Whether the cursor is on the newest event."""
         return self.table.cursor >= self.table.total - 1
 
     async def update(self) -> None:
-        """Add what has happened since."""
         new = min(self.app.events_seen - self._seen, len(self.app.events))
         self._add([*self.app.events][-new:] if new > 0 and not self.paused else [])
 
     async def show(self, key: str) -> None:
-        """Filter by a word."""
         self.open_filter()
         self.filter_line.value = key
 
     def redraw(self) -> None:
-        """Filter all events again."""
         self._events = []
         self._add([*self.app.events])
 
     def show_all(self) -> None:
-        """Events of all levels."""
         self.least = STEP
 
     def moved(self) -> None:
-        """Say whether it follows."""
         self._draw_line()
 
     def _add(self, events: list[FeedEvent]) -> None:
@@ -171,7 +164,6 @@ class LogView(ResourceView):
         return Text(plain(text or event.type), self.paint(level_of(event).color))
 
     def line(self) -> Text:
-        """How many events there are, which, and whether they are followed."""
         parts = [number_of(len(self._events), "event", "events")]
         if self.least is FAILURE:
             parts.append("only failures")

@@ -112,7 +112,6 @@ class MemoriesView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[MemoryView]]:
-        """The memories."""
         self.filters: dict[str, str] = {}
         self.order, self.reverse = "newest", False
         self._answer: Recalled | None = None
@@ -146,7 +145,6 @@ class MemoriesView(ResourceView):
             self.app.push_screen(MemoryDetail(self, memory))
 
     async def update(self) -> None:
-        """Read the pages on the screen, or ask the question again."""
         shape = (self.app.agent, self.typed, *self.filters.items(), self.order, self.reverse)
         if shape != self._shape:
             self._shape = shape
@@ -187,7 +185,6 @@ class MemoriesView(ResourceView):
         self.table.fill([hit for result in answer.results if (hit := _hit_of(result))])
 
     def redraw(self) -> None:
-        """Ask once the typing pauses."""
         self.refresh_data()
 
     def leave_filter(self) -> None:
@@ -201,7 +198,6 @@ class MemoriesView(ResourceView):
         self.refresh_bindings()
 
     def line(self) -> Text:
-        """How many memories are shown, in which order, and of which."""
         line, total = Text(), self.table.total
         if self._answer is not None:
             hits = (
@@ -244,7 +240,6 @@ class MemoriesView(ResourceView):
             self.sort_by(order)
 
     def sort_by(self, order: str) -> None:
-        """Sort by a column, the highest first."""
         self.order, self.reverse = order, False
         if self.typed:
             self.app.flash("what a search finds stands by relevance", "warning")

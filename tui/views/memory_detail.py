@@ -90,7 +90,6 @@ class MemoryDetail(Dialog[None]):
         self._seen = view.updates
 
     def compose(self) -> ComposeResult:
-        """Text, reasons, facts, versions, and what was merged."""
         with VerticalScroll() as box:
             box.border_title = "Memory"
             yield Static(id="text")
@@ -114,7 +113,6 @@ class MemoryDetail(Dialog[None]):
         yield Static(hint, id="hint")
 
     def on_mount(self) -> None:
-        """Show what is known, and read the rest."""
         self._draw()
         self.query_one(VerticalScroll).focus()
         self.read()
@@ -123,7 +121,6 @@ class MemoryDetail(Dialog[None]):
 
     @work(exclusive=True)
     async def read(self) -> None:
-        """Read memory, versions and what was merged into it."""
         answers = await self._view.call(_all_of, self.memory.id)
         if not (self.is_attached and self.app.is_running):
             return
@@ -213,17 +210,14 @@ class MemoryDetail(Dialog[None]):
     # Actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Nothing is changed in a read-only view."""
         return not (self.app.read_only and action == "do")
 
     def action_copy(self) -> None:
-        """Copy the text."""
         self.app.copy_to_clipboard(self.memory.text)
         self.app.flash("copied")
 
     @work
     async def action_do(self, key: str) -> None:
-        """Do something with it, see `memory_actions`; once it is forgotten, close the page."""
         action = next(item for item in memory_actions.ACTIONS if item.key == key)
         if await action.run(self._view, self.memory) and action.run is memory_actions.forget:
             self.dismiss(None)
@@ -232,7 +226,6 @@ class MemoryDetail(Dialog[None]):
 
     @work
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Put a version back, or part what was merged."""
         event.stop()
         if self.app.read_only:
             return

@@ -76,7 +76,6 @@ class OverviewView(View):
         self.reset()
 
     def reset(self) -> None:
-        """Read all numbers again."""
         self._stats: Stats | None = None
         self._files: FilesStats | None = None
         self._sync: SyncStatus | None = None
@@ -85,7 +84,6 @@ class OverviewView(View):
         self._seen = 0
 
     def compose(self) -> ComposeResult:
-        """Health first, then numbers, then the last two hours."""
         with VerticalScroll(id="page"):
             yield _panel(Static(id="verdict"), id="health", title="Health")
             with Container(id="numbers"):
@@ -117,7 +115,6 @@ class OverviewView(View):
             )
 
     def on_mount(self) -> None:
-        """Redraw ages and countdowns regularly."""
         self.set_interval(1.0, self._draw)
 
     def on_resize(self) -> None:
@@ -128,11 +125,9 @@ class OverviewView(View):
             panel.border_title = title if boxed else f" {title} "
 
     def first_focus(self) -> Widget:
-        """The page, which can be scrolled."""
         return self.query_one("#page")
 
     def copied(self) -> str:
-        """The verdict with its reasons."""
         return str(self.query_one("#verdict", Static).content)
 
     async def update(self) -> None:

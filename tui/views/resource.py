@@ -138,7 +138,6 @@ class ResourceView(View):
     # Its widgets
 
     def compose(self) -> ComposeResult:
-        """Line, head, filter, and a box for each part."""
         yield Static(id="line")
         yield from self.head()
         if self.FILTER:
@@ -159,12 +158,10 @@ class ResourceView(View):
         yield Container(Container(*boxes, id="parts"), *self.pane(), id="body")
 
     def on_mount(self) -> None:
-        """Show the first part; draw ages and countdowns regularly."""
         self._arrange()
         self.set_interval(1.0, self._tick)
 
     def on_resize(self) -> None:
-        """Put the parts beside each other where there is room."""
         self._arrange()
         if self._drawn:
             self.draw()
@@ -175,12 +172,10 @@ class ResourceView(View):
         return self.table_of(self.part)
 
     def table_of(self, part: str) -> PagedTable[Any]:
-        """The table of a part."""
         return self.query_one(f"#{part} PagedTable", PagedTable)
 
     @property
     def row(self) -> Any:
-        """The row under the cursor."""
         return self.table.row
 
     @property
@@ -189,11 +184,9 @@ class ResourceView(View):
         return self.has_class("-beside")
 
     def first_focus(self) -> Widget:
-        """The table."""
         return self.table
 
     def copied(self) -> str:
-        """What the part says of its row."""
         return "" if self.row is None else self._parts[self.part].copied(self.row)
 
     async def show(self, key: str) -> None:
@@ -211,7 +204,6 @@ class ResourceView(View):
     # Drawing
 
     def draw(self) -> None:
-        """Draw what was read."""
         self._drawn = True
         for name, part in self._parts.items():
             table = self.table_of(name)
@@ -244,7 +236,6 @@ class ResourceView(View):
         return True
 
     def draw_details(self) -> None:
-        """Draw the details of the rows under the cursors."""
         for name, part in self._parts.items():
             if part.detail is not None:
                 row = self.table_of(name).row
@@ -269,7 +260,6 @@ class ResourceView(View):
                     self.table_of(name).refresh()
 
     def name_parts(self) -> None:
-        """Draw the titles of the parts, with what they count."""
         if len(self._parts) == 1:
             return
         for shown in self._parts:
@@ -284,13 +274,11 @@ class ResourceView(View):
     # Parts
 
     def show_part(self, part: str) -> None:
-        """Show a part, and give it the focus."""
         self.part = part
         self._arrange()
         self.table.focus()
 
     def action_turn(self, step: int) -> None:
-        """Show the part beside."""
         names = list(self._parts)
         self.show_part(names[(names.index(self.part) + step) % len(names)])
 
@@ -341,7 +329,6 @@ class ResourceView(View):
 
     @property
     def filter_line(self) -> Input:
-        """The line after `/`."""
         return self.query_one(Input)
 
     @property
@@ -355,38 +342,32 @@ class ResourceView(View):
         return all(word in low for word in self.typed.lower().split())
 
     def open_filter(self) -> None:
-        """Open the line."""
         self.filter_line.add_class("-open")
         self.filter_line.focus()
 
     def leave_filter(self) -> None:
-        """Show everything again."""
         self.close_filter()
         self.show_all()
         self.redraw()
         self.table.focus()
 
     def close_filter(self) -> None:
-        """Hide and empty the line."""
         if self.FILTER:
             self.filter_line.value = ""
             self.filter_line.remove_class("-open")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter as it is typed."""
         event.stop()
         if self._typing is not None:
             self._typing.stop()
         self._typing = self.set_timer(_PAUSE_SECONDS, self.redraw)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes on to the table."""
         event.stop()
         self.redraw()
         self.table.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """So does the arrow down."""
         if event.key == "down" and self.FILTER and self.filter_line.has_focus:
             event.stop()
             self.table.focus()

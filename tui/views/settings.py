@@ -97,7 +97,6 @@ class SettingsView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[ConfigKey]]:
-        """The settings."""
         self._keys: list[ConfigKey] = []
         self.only_changed = False
         return {
@@ -122,14 +121,12 @@ class SettingsView(ResourceView):
         }
 
     async def update(self) -> None:
-        """Read all settings."""
         page = await self.call(Client.config)
         if page is not None:
             self._keys = [*page.results]
             self.draw()
 
     def show_all(self) -> None:
-        """Settings at their default too."""
         self.only_changed = False
 
     def _wanted(self, key: ConfigKey) -> bool:

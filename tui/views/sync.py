@@ -127,7 +127,6 @@ class SyncView(ResourceView):
     )
 
     def head(self) -> Iterable[Widget]:
-        """State and sparks."""
         now = Container(
             Facts(_LABEL),
             Spark("to send", label_columns=_LABEL, id="to-send"),
@@ -139,7 +138,6 @@ class SyncView(ResourceView):
         yield now
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        """Past rounds, lost values, and devices."""
         self.reset()
         return {
             "rounds": Part[SyncRound](
@@ -196,14 +194,12 @@ class SyncView(ResourceView):
         }
 
     def reset(self) -> None:
-        """Read everything again."""
         self.status: SyncStatus | None = None
         self._conflicts: list[VersionView] = []
         self.devices: list[DeviceView] = []
         self._devices_read = float("-inf")
 
     def read_devices(self) -> None:
-        """Read the devices again too."""
         self._devices_read = float("-inf")
         self.refresh_data()
 
@@ -239,7 +235,6 @@ class SyncView(ResourceView):
         self.table.select(key)
 
     def tick(self) -> None:
-        """Draw the state."""
         if self.status is None:
             return
         rows = list(self._facts(self.status))

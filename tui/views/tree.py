@@ -57,7 +57,6 @@ class Category:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return "all memories" if self.path == ROOT else self.path.rpartition("/")[2]
 
 
@@ -219,14 +218,12 @@ class TreeView(ResourceView):
     )
 
     def head(self) -> Iterable[Widget]:
-        """The limits."""
         names = ("Nodes", "Size", "Levels", "Children")
         yield Container(
             *(Gauge(name, label_columns=_LABEL, id=name.lower()) for name in names), id="limits"
         )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        """The categories, and what is filed in one."""
         self.reset()
 
         def count(number: int) -> Text:
@@ -264,14 +261,12 @@ class TreeView(ResourceView):
         }
 
     def reset(self) -> None:
-        """Read everything again."""
         self.nodes: dict[str, Any] = {}
         self._filed_of = ""
         self._path = Text()
 
     @property
     def category(self) -> Category | None:
-        """The category under the cursor."""
         return self.table_of("categories").row
 
     def below_root(self, row: Category) -> bool:
@@ -287,7 +282,6 @@ class TreeView(ResourceView):
         ]
 
     async def update(self) -> None:
-        """Read the tree, and the memories of the category under the cursor."""
         answer = await self.call(Client.tree)
         if answer is None:
             return

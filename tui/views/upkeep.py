@@ -105,7 +105,6 @@ class UpkeepView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        """Schedules, past runs, and the model by purpose."""
         self.reset()
         return {
             "schedules": Part[schemas.Schedule](
@@ -171,11 +170,9 @@ class UpkeepView(ResourceView):
         )
 
     def reset(self) -> None:
-        """Read everything again."""
         self.status: schemas.UpkeepStatus | None = None
 
     async def update(self) -> None:
-        """Read the schedules; the model is in the status of the daemon."""
         self.status = await self.call(Client.upkeep) or self.status
         if self.status is not None:
             self.draw()
@@ -188,7 +185,6 @@ class UpkeepView(ResourceView):
     # What runs
 
     def line(self) -> Text:
-        """What runs now, or ran last, and what runs next."""
         text = Text()
         if self.status is None:
             return text
@@ -266,7 +262,6 @@ class UpkeepView(ResourceView):
         return [*status.llm.purposes.items()] if status is not None else []
 
     def tick(self) -> None:
-        """Draw the model's state."""
         status = self.snapshot.status
         if status is None:
             return

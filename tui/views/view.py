@@ -128,7 +128,6 @@ class View(Widget):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The daemon as it was a moment ago."""
         return self.app.snapshot
 
     @property
@@ -209,7 +208,6 @@ class View(Widget):
         )
 
     def action_do(self, key: str) -> None:
-        """Run the action of a key."""
         self.perform(next(action for action in self.ACTIONS if action.key == key))
 
     def perform(self, action: Action) -> None:
@@ -279,11 +277,9 @@ class View(Widget):
     # Texts
 
     def shown(self, text: str, *, keep: str = "") -> Text:
-        """Stored text for the screen, see `Session.shown`."""
         return self.app.shown(text, keep=keep)
 
     def paint(self, name: str, *, bold: bool = False) -> Style:
-        """A colour of the theme."""
         return paint(self.app, name, bold=bold)
 
     def ago(self, when: float | None) -> str:
