@@ -184,11 +184,7 @@ class PeerConnection(asyncio.Protocol):
         self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait while the caller has too much to read.
-
-        Raises:
-            ConnectionResetError: the caller has left.
-        """
+        """Wait while the caller has too much to read; `ConnectionResetError` if it has left."""
         if self._writable is not None:
             await self._writable
         if self._transport.is_closing():

@@ -312,11 +312,7 @@ def read_vectors(
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads.
-
-    Raises:
-        sqlite3.Error: the file is missing, damaged or of another version.
-    """
+    """A connection that only reads; `sqlite3.Error` if the file is missing or unusable."""
     db = connect(path, "mode=rw")
     try:
         db.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
