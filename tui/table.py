@@ -221,9 +221,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             self.refresh(Region(0, top, self.size.width, self.lines))
         self.post_message(self.Moved(self))
 
-    def watch_sorted_by(self) -> None:
-        self.refresh()
-
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):

@@ -24,7 +24,7 @@ from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from .archive import is_sealed
-from .join import Outcome, Restorer, RestoreRequest, RestoreSize, give_keys
+from .join import Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
 from .unpack import Restored, restore_file
 from .usage import FILE as USAGE_FILE
@@ -65,17 +65,8 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
     return asyncio.run(unseal())
 
 
-def from_replica(request: RestoreRequest) -> Outcome:
-    """Restore from a database. Blocking; after Ctrl-C another run resumes it."""
-    return _run(request, Restorer.join)
-
-
-def measure(request: RestoreRequest) -> list[RestoreSize]:
-    """Only count what is in a database. Blocking."""
-    return _run(request, Restorer.measure)
-
-
-def _run(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T]]) -> T:
+def from_replica(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T]]) -> T:
+    """Restore from a database, or measure it. Blocking; after Ctrl-C another run resumes it."""
     os.umask(0o077)
     settings = _settings(request)
     account = _account(request, settings, os.environ)

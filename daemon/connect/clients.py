@@ -179,9 +179,9 @@ if sys.implementation.cache_tag == kind:
     sys.path[:] = theirs
     site.addsitedir(packages)
     sys.path[:] = [path for path in sys.path if path not in theirs] + theirs
-    from thermocline.daemon.cli.scripts import run
+    from thermocline.daemon.cli.scripts import SCRIPTS
 
-    sys.exit(run(script, options, sys.argv[1:]))
+    sys.exit(SCRIPTS[script](options, sys.argv[1:]))
 words = [script, str(len(options)), *options, *sys.argv[1:]]
 os.execv({python!r}, [{python!r}, "-m", "thermocline.daemon.cli.scripts", *words])
 """

@@ -175,11 +175,6 @@ class ResourceView(View):
     def row(self) -> Any:
         return self.table.row
 
-    @property
-    def beside(self) -> bool:
-        """Whether all parts are on the screen."""
-        return self.has_class("-beside")
-
     def first_focus(self) -> Widget:
         return self.table
 
@@ -261,7 +256,7 @@ class ResourceView(View):
             return
         for shown in self._parts:
             title = Text(" ")
-            for name in [shown] if self.beside else self._parts:
+            for name in [shown] if self.has_class("-beside") else self._parts:
                 part = self._parts[name]
                 words = Text(part.title).append(part.count() if part.count else "")
                 words.stylize("bold" if name == shown else "dim not bold")
