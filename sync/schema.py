@@ -88,7 +88,7 @@ _SCHEMA: Final = (
     CREATE TABLE IF NOT EXISTS replica_devices (
         agent_id TEXT NOT NULL, device_id TEXT NOT NULL, name TEXT NOT NULL,
         first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, seen INTEGER NOT NULL,
-        retired_at INTEGER, release TEXT, PRIMARY KEY (agent_id, device_id)
+        retired_at INTEGER, PRIMARY KEY (agent_id, device_id)
     ) STRICT, WITHOUT ROWID
     """,
     f"CREATE VIEW IF NOT EXISTS cold_memories AS {MEMORIES}",
@@ -115,8 +115,12 @@ _SCHEMA: Final = (
 )
 
 
+# What each version has added to the tables above.
+_ADDED: Final = {2: ("ALTER TABLE replica_devices ADD COLUMN release TEXT",)}
+
+
 async def prepare(remote: Remote, now: float) -> None:
-    """Create the missing tables. Safe at any time, from several devices at once."""
+    """Create the missing tables and columns. Safe at any time, from several devices at once."""
     current = await version(remote)
     if current > VERSION:
         raise Refused(
@@ -128,7 +132,13 @@ async def prepare(remote: Remote, now: float) -> None:
     if current == VERSION:
         return
     made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    await remote.batch([*map(SqlStatement, _SCHEMA), made])
+    added = [sql for number, some in _ADDED.items() if number > current for sql in some]
+    try:
+        await remote.batch([*map(SqlStatement, (*_SCHEMA, *added)), made])
+    except Refused:
+        # Another device was faster: what it has added cannot be added again.
+        if await version(remote) != VERSION:
+            raise
 
 
 async def version(remote: Remote) -> int:

@@ -130,9 +130,12 @@ def _memories(
     """The readable memories; those that were archived are added to a list, with the time."""
     if not _is_known(db, "memories"):
         return
+    # Databases of earlier releases lack some columns.
+    there = {name for (_, name, *_) in db.execute("PRAGMA table_info(memories)")}
+    columns = ", ".join(name if name in there else "NULL" for name in FIELDS)
 
     def fetch(low: int, high: int) -> list[tuple[Any, ...]]:
-        sql = f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE row BETWEEN ? AND ?"
+        sql = f"SELECT clocks, extra, {columns} FROM memories WHERE row BETWEEN ? AND ?"
         return db.execute(sql, (low, high)).fetchall()
 
     for clocks, extra, *values in _halved(fetch, 0, _highest(db, path)):

@@ -504,9 +504,18 @@ async def synced(member: Member) -> None:
                 return
 
 
-async def test_the_tables_are_made_by_whoever_comes_first(remote):
+async def test_tables_of_an_earlier_version_are_completed_by_whoever_comes_first(remote):
     one, two = Member("one", remote), Member("two", remote)
     one.store(1)
+    await one.sync()
+    await remote.batch(
+        [
+            SqlStatement("ALTER TABLE replica_devices DROP COLUMN release"),
+            SqlStatement("DELETE FROM schema_version"),
+            SqlStatement("INSERT INTO schema_version VALUES (1, 0)"),
+        ]
+    )
+    one.store(2)
     await asyncio.gather(synced(one), synced(two))
     assert await schema.version(remote) == schema.VERSION
     await two.sync()
