@@ -53,11 +53,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 def agent_of(request: HttpRequest, default: str) -> tuple[str, bool]:
-    """The agent that a request names, or `default`; and whether it names one.
-
-    Raises:
-        InvalidInput: it names several agents, or an invalid id.
-    """
+    """The agent a request names, or `default`, and whether it names one; else `InvalidInput`."""
     names = [*request.query.get("agent", ()), *request.headers("x-agent")]
     if len(set(names)) > 1:
         named = " and ".join(map(shown, dict.fromkeys(names)))

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import select
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..config.settings import Socket
 from ..errors import ThermoclineError
 from ..operations.access import Peer, peer_of
-from .fairness import FairQueue, RateLimitedLog
 from .http import (
     READ_BYTES,
     HttpRequest,
@@ -24,74 +23,34 @@ from .http import (
     error_response,
 )  # fmt: skip
 
+if TYPE_CHECKING:
+    from .server import Server
+
 _LINGER_SECONDS: Final = 2.0
 # The statuses of requests that are wrong in themselves.
 _MISTAKES: Final = {400, 405, 408, 413, 431}
 
 
 class Deadline:
-    """Calls a function, unless it is set again or cleared within its time.
-
-    It is set for every request: a timer that is due earlier is left, and then waits for the rest.
-    """
-
-    __slots__ = ("_due", "_ended", "_expire", "_loop", "_timer")
+    """Calls a function, unless it is set again or cleared within its time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._due, self._ended = 0.0, False
-        self._expire: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, seconds: float, expire: Callable[[], None]) -> None:
-        """Call `expire` in `seconds`, in place of what was to be called; nothing after `end`."""
-        if self._ended:
-            return
-        self._due, self._expire = self._loop.time() + seconds, expire
-        if self._timer is not None and self._timer.when() > self._due:
-            self._timer.cancel()
-            self._timer = None
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._due, self._ring)
+        """Call `expire` in `seconds`, in place of what was to be called."""
+        self.clear()
+        self._timer = self._loop.call_later(seconds, expire)
 
     def clear(self) -> None:
         """Call nothing."""
-        self._expire = None
-
-    def end(self) -> None:
-        """Call nothing more, and leave no timer behind."""
-        self._expire, self._ended = None, True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _ring(self) -> None:
-        self._timer, expire = None, self._expire
-        if expire is not None and self._due > self._loop.time():
-            self._timer = self._loop.call_at(self._due, self._ring)
-        elif expire is not None:
-            self._expire = None
-            expire()
-
 
 Handler: TypeAlias = Callable[[HttpRequest, "PeerConnection"], Awaitable[HttpResponse]]
-
-
-class Host(Protocol):
-    """What all connections share: who answers their requests, and in which order."""
-
-    loop: asyncio.AbstractEventLoop
-    handler: Handler
-    turns: FairQueue
-    mistakes: RateLimitedLog
-    large_bodies: asyncio.Semaphore  # room for bodies that are more than a few pages
-    stopping: bool
-
-    def opened(self, connection: PeerConnection) -> None:
-        """A caller has connected."""
-
-    def lost(self, connection: PeerConnection) -> None:
-        """A caller has left."""
 
 
 class PeerConnection(asyncio.Protocol):
@@ -108,7 +67,7 @@ class PeerConnection(asyncio.Protocol):
     _transport: asyncio.Transport
     peer: Peer
 
-    def __init__(self, host: Host, settings: Socket) -> None:
+    def __init__(self, host: Server, settings: Socket) -> None:
         self._host = host
         self._settings = settings
         self._reader = RequestReader()
@@ -138,9 +97,8 @@ class PeerConnection(asyncio.Protocol):
     def connection_lost(self, _: BaseException | None) -> None:
         """Begin no more requests; a request that is being answered goes on."""
         self._reader.end()
-        self._arrival.end()
+        self._arrival.clear()
         self.resume_writing()
-        self._departure.end()
         self.gone.set()
         self._host.lost(self)
 
@@ -198,7 +156,7 @@ class PeerConnection(asyncio.Protocol):
             self.abort()
         finally:
             self._serving = None
-        if self._half_closed:
+        if self._half_closed or self.gone.is_set():
             self._close()
         elif self._reader.in_head:
             self._await_head()
@@ -226,11 +184,7 @@ class PeerConnection(asyncio.Protocol):
         self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait while the caller has too much to read.
-
-        Raises:
-            ConnectionResetError: the caller has left.
-        """
+        """Wait while the caller has too much to read; `ConnectionResetError` if it has left."""
         if self._writable is not None:
             await self._writable
         if self._transport.is_closing():
@@ -299,7 +253,7 @@ class PeerConnection(asyncio.Protocol):
     def _close(self) -> None:
         """Close it once what was written is read."""
         self._reader.closed = True
-        self._arrival.end()
+        self._arrival.clear()
         self._transport.close()
         if self._transport.get_write_buffer_size():
             self._departure.set(self._settings.body_timeout_seconds, self.abort)

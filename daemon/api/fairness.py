@@ -108,11 +108,7 @@ class RateLimit:
         self._paid: dict[str, float] = {}
 
     def acquire(self, agent: str, per_second: float) -> None:
-        """Count a request of `agent`; 0: no limit.
-
-        Raises:
-            TooManyRequests: the rate is exceeded; this request does not count.
-        """
+        """Count a request of `agent`, or raise `TooManyRequests` and do not; 0: no limit."""
         if not per_second:
             return
         now = self._clock()

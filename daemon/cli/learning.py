@@ -178,10 +178,6 @@ def _show_answers(answer: Answer, *names: str) -> None:
         show_rows(("", *(item[name] for name in names)) for item in entry["used"])
 
 
-def _show_all(answer: Answer, _: Answer) -> None:
-    show_json(answer)
-
-
 _TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
 
 VERBS: Final = {
@@ -251,23 +247,20 @@ VERBS: Final = {
     "experiences": Verb(
         Form(
             "list", "GET /api/experiences", _show_experiences,
-            "type user min_weight half_life_days limit offset",
+            "type user min_weight limit offset",
         ),
         Form("search TEXT", "GET /api/experiences/search", _show_similar, "tags limit"),
         Form(
             "add INTENT", "POST /api/experiences", "added {id}",
             "type! solution! tags user success_score weight",
         ),
-        Form("show ID", "GET /api/experiences/{id}", _show_all, ""),
+        Form("show ID", "GET /api/experiences/{id}", lambda answer, _: show_json(answer), ""),
         Form(
             "use ID", "POST /api/experiences/{id}/use",
             "used {use_count:time times}, weight {weight:share}", "",
         ),
         Form("delete ID", "DELETE /api/experiences/{id}", "deleted {deleted}", ""),
-        Form(
-            "prune", "POST /api/experiences/prune", _show_pruned,
-            "min_weight half_life_days dry_run",
-        ),
+        Form("prune", "POST /api/experiences/prune", _show_pruned, "min_weight dry_run"),
         Form("stats", "GET /api/experiences/stats", _show_counts, ""),
         Form("observe FILE", _observe_experiences, options="conversation! user"),
         Form(
@@ -291,7 +284,6 @@ VERBS: Final = {
         --success 0-1 = success_score  how well it worked (default 1)
         --weight 0-1            what it is worth when used (default 1)
         --min-weight 0-1        prune below it (default 0.05); list from
-        --half-life-days DAYS   of the weight (default 30)
         --conversation NAME     the conversation that the file holds
         --dry-run               only show what prune would take
         {PAGE}""",
@@ -337,7 +329,7 @@ VERBS: Final = {
             "status limit offset",
         ),
         Form("start [NAME]", "POST /api/sessions", "{id}", "category paths conversation user"),
-        Form("show ID", "GET /api/sessions/{id}", _show_all, ""),
+        Form("show ID", "GET /api/sessions/{id}", lambda answer, _: show_json(answer), ""),
         Form("archive ID", "POST /api/sessions/{id}/archive", "{status} {id}", ""),
         Form("reopen ID", "POST /api/sessions/{id}/reopen", "{status} {id}", ""),
         Form("used ID", "GET /api/sessions/{id}/used", _show_used, "answer limit offset"),

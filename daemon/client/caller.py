@@ -1,6 +1,6 @@
-"""Calls to the daemon over one kept connection, and the rules for repeating a call.
+"""Calls to the daemon over a kept connection, and the rules for repeating a call.
 
-`CallCodec` is the part without I/O, which `AsyncCaller` shares.
+`BaseCaller` has all of it but the waiting, in which `AsyncCaller` differs.
 """
 
 from __future__ import annotations
@@ -12,12 +12,25 @@ import time
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
-from .wire import BadAnswer, Broken, Connection, Events, Response, named, quoted, request_of
+from .wire import (
+    BadAnswer,
+    Broken,
+    Connection,
+    Events,
+    Response,
+    named,
+    perform,
+    perform_stream,
+    quoted,
+    request_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
+
+    from .wire import Steps, StreamSteps
 
     Json: TypeAlias = Any
     Query: TypeAlias = Mapping[str, Any]
@@ -32,7 +45,7 @@ if TYPE_CHECKING:
         def request(self, fields: dict[str, Json]) -> Request:
             """Method, path, query and body."""
 
-        def value(self, codec: CallCodec, answer: Response) -> T_co:
+        def value(self, codec: BaseCaller, answer: Response) -> T_co:
             """What the answer means."""
 
 
@@ -40,20 +53,15 @@ if TYPE_CHECKING:
 _learning: Final = threading.Lock()
 _learned: Final[set[type]] = set()
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
-SILENCE_SECONDS: Final = 45.0
+_SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
-PREPARING_SECONDS: Final = 600.0
+_PREPARING_SECONDS: Final = 600.0
 # The error code of a daemon that is shutting down.
 _LEAVING: Final = b'"shutting_down"'
 
 
 def url_path(template: str, fields: dict[str, Any]) -> str:
-    """The path of `/api/kv/{key}`: takes the values of its names, percent-encoded, out of `fields`.
-
-    Raises:
-        ApiError: a value is empty.
-        TypeError: a value is missing.
-    """
+    """The path of `/api/kv/{key}` with the values of its names, which it takes out of `fields`."""
     collection, *named = template.split("/{")
     path = collection
     for part in named:
@@ -96,8 +104,11 @@ def leaving(answer: Response) -> bool:
     return answer.status == 503 and _LEAVING in answer.body
 
 
-class CallCodec:
-    """The requests of a client, and what its answers mean; without I/O.
+class BaseCaller:
+    """The requests of a client, and what its answers mean; a class below it waits for them.
+
+    A call is repeated only when that is safe: when the daemon had not received all of it, or when
+    it only reads. Calls raise `ApiError` and `DaemonUnreachable`.
 
     Args:
         socket_path: the daemon's socket; default: `default_socket`.
@@ -117,13 +128,42 @@ class CallCodec:
         self._agent = agent
         self._headers = {"X-Program": name} if (name := named(program)) else {}
         self._timeout = timeout
+        self._idle: list[Connection] = []
+        self._streaming: Connection | None = None
+
+    def request(
+        self, method: str, path: str, query: Query | None = None, body: Json = None
+    ) -> Json:
+        """Make any call of the API.
+
+        Args:
+            method: `GET`, `POST`, `PUT` or `DELETE`.
+            path: such as `/api/memory`, percent-encoded.
+            query: its parameters; None leaves one out, a sequence repeats it.
+            body: the JSON to send; None sends none.
+
+        Returns:
+            The JSON of the answer, or its text where it is text.
+        """
+        return self._run(self._read(self.parsed, method, path, query, body))
+
+    def call(self, call: str, **fields: Json) -> Json:
+        """Make a call such as `PUT /api/kv/{key}`; return the JSON of its answer, or its text.
+
+        Fields that the path does not name are the query, of a POST or PUT the body.
+        """
+        return self.request(*request_fields(call, fields))
+
+    def make(self, row: Row[T], fields: dict[str, Json]) -> Any:
+        """Make the call of a method."""
+        return self._run(self._read(lambda answer: row.value(self, answer), *row.request(fields)))
+
+    def _run(self, steps: Steps[Any]) -> Any:
+        """The result of some steps, or a coroutine of it."""
+        raise NotImplementedError
 
     def parsed(self, answer: Response) -> Json:
-        """The JSON of an answer, or its text where it is text.
-
-        Raises:
-            ApiError: it is a refusal.
-        """
+        """The JSON of an answer, or its text where it is text; raises `ApiError` for a refusal."""
         value = self.content(answer)
         if answer.status >= 400:
             raise refusal(answer.status, value)
@@ -153,17 +193,6 @@ class CallCodec:
         except (ValueError, RecursionError) as error:
             raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
 
-    def _bytes_of(
-        self, method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> bytes:
-        return request_of(method, path, self._query(query), self._headers, body)
-
-    def _stream_request(self, path: str, query: Query | None, last_id: str | None) -> bytes:
-        headers = {"Accept": "text/event-stream"}
-        if last_id is not None:
-            headers["Last-Event-ID"] = last_id
-        return request_of("GET", path, self._query(query), headers)
-
     def _query(self, query: Query | None) -> Query:
         return {**(query or {}), "agent": self._agent}
 
@@ -186,21 +215,109 @@ class CallCodec:
             return AnswerLost(self.socket_path, "the stream fell silent")
         return self._lost(error)
 
+    def _read(
+        self, read: Callable[[Response], T], method: str, path: str, query: Query | None, body: Json
+    ) -> Steps[T]:
+        return read((yield from self._answered(method, path, query, body)))
 
-class Caller(CallCodec):
+    def _answered(self, method: str, path: str, query: Query | None, body: Json) -> Steps[Response]:
+        request = request_of(method, path, self._query(query), self._headers, body)
+        # One deadline for all attempts, however slowly an answer drips.
+        until = time.monotonic() + self._timeout
+        answer = yield from self._sent(method, request, until)
+        if not leaving(answer):
+            return answer
+        self._close_idle()
+        try:
+            return (yield from self._sent(method, request, until))
+        except AnswerLost:
+            raise
+        except DaemonUnreachable:
+            return answer
+
+    def _sent(self, method: str, request: bytes, until: float) -> Steps[Response]:
+        try:
+            return (yield from self._once(request, until))
+        except Broken as broken:
+            if not repeatable(method, broken):
+                raise self._lost(broken) from broken
+        try:
+            return (yield from self._once(request, until))
+        except Broken as broken:
+            raise self._lost(broken) from broken
+
+    def _once(self, request: bytes, until: float) -> Steps[Response]:
+        connection = yield from self._connected()
+        reusable = False
+        try:
+            answer = yield from connection.converse(request, until)
+            reusable = answer.reusable
+        except (BadAnswer, TimeoutError) as error:
+            raise self._lost(error) from error
+        finally:
+            # The rest of an incomplete answer must not be read as the next one.
+            if reusable:
+                self._idle.append(connection)
+            else:
+                connection.close()
+        return answer
+
+    def _connected(self) -> Steps[Connection]:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.stale():
+                return connection
+            connection.close()
+        return (yield from self._open(self._timeout))
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _stream_of(self, path: str, query: Query, last_id: str | None) -> StreamSteps:
+        """The pieces of a stream of events."""
+        headers = {"Accept": "text/event-stream"}
+        if last_id is not None:
+            headers["Last-Event-ID"] = last_id
+        request = request_of("GET", path, self._query(query), headers)
+        return self._pieces(request, max(self._timeout, _SILENCE_SECONDS))
+
+    def _file_of(self, path: str, query: Query | None) -> StreamSteps:
+        """The pieces of an answer of any length."""
+        request = request_of("GET", path, self._query(query), {})
+        return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
+
+    def _pieces(self, request: bytes, patience: float) -> StreamSteps:
+        connection = self._streaming = yield from self._open(patience)
+        try:
+            status, headers = yield from connection.open_stream(request)
+            if status >= 400:
+                body = yield from connection.body(status, headers)
+                raise refusal(status, self.content(Response(status, headers, body)))
+            yield from connection.chunks(headers)
+        except (BadAnswer, Broken, TimeoutError) as error:
+            raise self._cut_off(error) from error
+        finally:
+            self._streaming = None
+            connection.close()
+
+    def _open(self, patience: float) -> Steps[Connection]:
+        try:
+            return (yield from Connection.open(self.socket_path, patience))
+        except (OSError, ValueError) as error:
+            raise self._closed(error) from error
+
+
+class Caller(BaseCaller):
     """A connection to the daemon, kept alive between calls and reopened when necessary.
 
-    A call is repeated only when that is safe: when the daemon had not received all of it, or when
-    it only reads. Use one client per thread and per process. Calls raise `ApiError` and
-    `DaemonUnreachable`. The arguments are those of `CallCodec`.
+    Use one client per thread and per process. The arguments are those of `BaseCaller`.
 
     Attributes:
         answer: the JSON of the last `call`, with all its fields.
     """
 
     answer: Json = None
-    _connection: Connection | None = None
-    _streaming: Connection | None = None
 
     @property
     def timeout(self) -> float:
@@ -221,131 +338,34 @@ class Caller(CallCodec):
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._close_idle()
 
     def hang_up(self) -> None:
         """End a stream that another thread reads: it raises `AnswerLost` there."""
         if self._streaming is not None:
             self._streaming.shut_down()
 
-    def request(
-        self, method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> Json:
-        """Make any call of the API.
-
-        Args:
-            method: `GET`, `POST`, `PUT` or `DELETE`.
-            path: such as `/api/memory`, percent-encoded.
-            query: its parameters; None leaves one out, a sequence repeats it.
-            body: the JSON to send; None sends none.
-
-        Returns:
-            The JSON of the answer, or its text where it is text.
-        """
-        return self.parsed(self._call(method, path, query, body))
-
     def call(self, call: str, **fields: Json) -> Json:
-        """Make a call such as `PUT /api/kv/{key}`; return the JSON of its answer, or its text.
-
-        Fields that the path does not name are the query, of a POST or PUT the body.
-        """
-        self.answer = self.request(*request_fields(call, fields))
+        """Make a call such as `PUT /api/kv/{key}`, and keep its `answer`."""
+        self.answer = super().call(call, **fields)
         return self.answer
 
-    def ask(
-        self, kind: type[T], method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> T:
-        """The same as `request` for an answer of a known struct, one of those in `schemas`."""
-        return self.decoded(self._call(method, path, query, body), kind)
-
-    def make(self, row: Row[T], fields: dict[str, Json]) -> T:
-        """Make the call of a method."""
-        return row.value(self, self._call(*row.request(fields)))
+    def ask(self, kind: type[T], method: str, path: str) -> T:
+        """The answer to a call without fields, as a struct of `schemas`."""
+        answer = self._run(self._answered(method, path, None, None))
+        return self.decoded(answer, kind)
 
     def stream(
         self, path: str, query: Query, last_id: str | None
     ) -> Iterator[tuple[str, str, Json]]:
-        """The server-sent events of `path` as (id, type, data), until the daemon ends them.
-
-        Raises:
-            AnswerLost: the stream broke off or fell silent.
-        """
-        request = self._stream_request(path, query, last_id)
+        """Events of `path` as (id, type, data), until they end or break off (`AnswerLost`)."""
         events = Events()
-        for piece in self._pieces(request, max(self._timeout, SILENCE_SECONDS)):
+        for piece in perform_stream(self._stream_of(path, query, last_id)):
             yield from events.feed(piece)
 
     def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
-        """The bytes of an answer of any length, in pieces, over a separate connection.
+        """An answer in pieces, over a separate connection; `AnswerLost` if it breaks off."""
+        return perform_stream(self._file_of(path, query))
 
-        Raises:
-            AnswerLost: it broke off or fell silent.
-        """
-        request = request_of("GET", path, self._query(query), {})
-        return self._pieces(request, max(self._timeout, PREPARING_SECONDS))
-
-    def _call(
-        self, method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> Response:
-        request = self._bytes_of(method, path, query, body)
-        # One deadline for all attempts, however slowly an answer drips.
-        until = time.monotonic() + self._timeout
-        answer = self._sent(method, request, until)
-        if not leaving(answer):
-            return answer
-        self.close()
-        try:
-            return self._sent(method, request, until)
-        except AnswerLost:
-            raise
-        except DaemonUnreachable:
-            return answer
-
-    def _sent(self, method: str, request: bytes, until: float) -> Response:
-        try:
-            return self._once(request, until)
-        except Broken as broken:
-            if not repeatable(method, broken):
-                raise self._lost(broken) from broken
-        try:
-            return self._once(request, until)
-        except Broken as broken:
-            raise self._lost(broken) from broken
-
-    def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
-        connection = self._streaming = self._open(timeout)
-        try:
-            status, headers = connection.open_stream(request)
-            if status >= 400:
-                body = connection.body(status, headers)
-                raise refusal(status, self.content(Response(status, headers, body)))
-            yield from connection.chunks(headers)
-        except (BadAnswer, Broken, TimeoutError) as error:
-            raise self._cut_off(error) from error
-        finally:
-            self._streaming = None
-            connection.close()
-
-    def _once(self, request: bytes, until: float) -> Response:
-        if self._connection is not None and self._connection.stale():
-            self.close()
-        connection = self._connection = self._connection or self._open(self._timeout)
-        reusable = False
-        try:
-            answer = connection.converse(request, until)
-            reusable = answer.reusable
-        except (BadAnswer, TimeoutError) as error:
-            raise self._lost(error) from error
-        finally:
-            # The rest of an incomplete answer must not be read as the next one.
-            if not reusable:
-                self.close()
-        return answer
-
-    def _open(self, timeout: float) -> Connection:
-        try:
-            return Connection(self.socket_path, timeout)
-        except (OSError, ValueError) as error:
-            raise self._closed(error) from error
+    def _run(self, steps: Steps[T]) -> T:
+        return perform(steps)

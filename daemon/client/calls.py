@@ -14,7 +14,7 @@ from .wire import Response
 
 if TYPE_CHECKING:
     from .async_caller import AsyncCaller
-    from .caller import CallCodec, Json, Request
+    from .caller import BaseCaller, Json, Request
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -72,13 +72,13 @@ class Method(Generic[T]):
         """Method, path, query and body."""
         return request_fields(self.call, fields, self._whole)
 
-    def value(self, codec: CallCodec, answer: Response) -> T:
+    def value(self, codec: BaseCaller, answer: Response) -> T:
         """What an answer means; raises `ApiError` for a refusal."""
         value = self.read(codec, answer)
         picked: T = self._pick(value) if self._pick else value
         return picked
 
-    def read(self, codec: CallCodec, answer: Response) -> Any:
+    def read(self, codec: BaseCaller, answer: Response) -> Any:
         """The struct of an answer."""
         return codec.decoded(answer, self.answer())
 
@@ -89,7 +89,7 @@ class TextMethod(Method[str]):
     def __init__(self, call: str, *words: str) -> None:
         super().__init__(lambda: str, call, *words)
 
-    def read(self, codec: CallCodec, answer: Response) -> str:
+    def read(self, codec: BaseCaller, answer: Response) -> str:
         """The text."""
         return str(codec.parsed(answer))
 
@@ -97,7 +97,7 @@ class TextMethod(Method[str]):
 class HealthMethod(Method[T]):
     """The health, which is an answer whatever its status."""
 
-    def read(self, codec: CallCodec, answer: Response) -> Any:
+    def read(self, codec: BaseCaller, answer: Response) -> Any:
         """The struct."""
         content = codec.content(answer)
         if not isinstance(content, dict) or "status" not in content:

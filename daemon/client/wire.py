@@ -7,6 +7,7 @@ command may take.
 from __future__ import annotations
 
 import json
+import select
 import socket
 import time
 from contextlib import suppress
@@ -14,16 +15,18 @@ from contextlib import suppress
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
-    from typing import Any, Final, TypeAlias, TypeVar
+    from typing import Any, Final, Self, TypeAlias, TypeVar
 
     T = TypeVar("T")
-    # Yields where more bytes are needed, and returns what was read.
-    Steps: TypeAlias = Generator[None, None, T]
+    # Yields what is to be waited for, and returns a result.
+    Steps: TypeAlias = Generator["Wait", None, T]
+    # The same between the pieces of a stream.
+    StreamSteps: TypeAlias = Generator["Wait | bytes", None, None]
 
 _HEAD_LIMIT: Final = 65_536
-READ_SIZE: Final = 65_536
+_READ_SIZE: Final = 65_536
 # Between two tries to connect to a busy daemon.
-FULL_SECONDS: Final = 0.02
+_FULL_SECONDS: Final = 0.02
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 )
@@ -68,53 +71,137 @@ class Response:
         return self.headers.get("connection", "").lower() != "close"
 
 
-class Incoming:
-    """The bytes received on a connection, and the parsing of answers in them.
+class Wait:
+    """A moment to wait: until a socket can be read, or written; without a socket, for `seconds`.
 
-    Its generators yield where they need more bytes, which the connection then adds; `chunks` yields
-    None there.
+    A socket that is not ready within `seconds` is a `TimeoutError` where this was yielded.
     """
 
-    def __init__(self) -> None:
-        self.buffer = bytearray()
-        self.begun = False
-        self.ended = False
+    __slots__ = ("seconds", "socket", "writes")
 
-    def add(self, data: bytes) -> None:
-        """Add received bytes; none at all are the end."""
-        self.ended = not data
-        self.begun = self.begun or bool(data)
-        self.buffer += data
+    def __init__(
+        self, seconds: float, waiting: socket.socket | None = None, *, writes: bool = False
+    ) -> None:
+        self.seconds = seconds
+        self.socket = waiting
+        self.writes = writes
 
-    def response(self) -> Steps[Response]:
-        """The next whole answer.
+    def block(self) -> bool:
+        """Wait, and return whether the socket is ready."""
+        if self.socket is None:
+            time.sleep(self.seconds)
+            return True
+        poll = select.poll()
+        poll.register(self.socket, select.POLLOUT if self.writes else select.POLLIN)
+        return bool(poll.poll(self.seconds * 1000))
+
+
+def perform(steps: Steps[T]) -> T:
+    """The result of steps whose waits block."""
+    try:
+        wait = next(steps)
+        while True:
+            wait = next(steps) if wait.block() else steps.throw(TimeoutError())
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        steps.close()
+
+
+def perform_stream(steps: StreamSteps) -> Iterator[bytes]:
+    """The pieces among steps whose waits block."""
+    is_late = False
+    try:
+        while True:
+            piece = steps.throw(TimeoutError()) if is_late else next(steps)
+            is_late = isinstance(piece, Wait) and not piece.block()
+            if not isinstance(piece, Wait):
+                yield piece
+    except StopIteration:
+        return
+    finally:
+        steps.close()
+
+
+class Connection:
+    """One open connection; its methods are steps, for `perform` or an event loop.
+
+    Not for several threads, nor for a child after a fork. `patience` is the maximum of each single
+    wait for the daemon, in seconds.
+    """
+
+    def __init__(self, connection: socket.socket, patience: float) -> None:
+        self._socket = connection
+        self._patience = patience
+        # When the answer must be whole, by the monotonic clock; None: every wait has its own time.
+        self._until: float | None = None
+        self._buffer = bytearray()
+        self._begun = False
+
+    @classmethod
+    def open(cls, path: str, patience: float) -> Steps[Self]:
+        """Connect; retry while the kernel's queue is full; `OSError` if nobody listens."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        until = time.monotonic() + patience
+        try:
+            while True:
+                try:
+                    connection.connect(path)
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise
+                    yield Wait(_FULL_SECONDS)
+                else:
+                    return cls(connection, patience)
+        except BaseException:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close it; repeated calls are safe."""
+        self._socket.close()
+
+    def shut_down(self) -> None:
+        """End it while another thread reads from it; that thread then closes it."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def stale(self) -> bool:
+        """Whether the daemon closed it, or sent unrequested data, while it was idle."""
+        return bool(self._buffer) or readable(self._socket)
+
+    def converse(self, request: bytes, until: float | None = None) -> Steps[Response]:
+        """Send one request and wait for its whole answer.
+
+        At the longest `until` a time of the monotonic clock, by default as long as for one wait.
 
         Raises:
             Broken: the connection ended first.
             BadAnswer: the answer is not HTTP.
+            TimeoutError: it took too long; the connection is of no further use.
         """
-        status, headers = yield from self.head()
-        return Response(status, headers, (yield from self.body(status, headers)))
+        self._begun = False
+        self._until = time.monotonic() + self._patience if until is None else until
+        sent = yield from self._send(request)
+        try:
+            status, headers = yield from self._head()
+            return Response(status, headers, (yield from self.body(status, headers)))
+        except Broken as broken:
+            # A refusal may come before the body was sent: only without one was the request lost.
+            broken.unsent = not (sent or broken.begun)
+            raise
 
-    def head(self) -> Steps[tuple[int, dict[str, str]]]:
-        """The status and the headers of the next answer that is not interim (1xx)."""
-        while True:
-            status = _status((yield from self._line()))
-            headers = {}
-            size = 0
-            while line := (yield from self._line()):
-                size += len(line)
-                if size > _HEAD_LIMIT:
-                    raise BadAnswer("its headers have no end")
-                name, _, value = line.decode("latin-1").partition(":")
-                headers[name.strip().lower()] = value.strip()
-            if status >= 200:
-                return status, headers
+    def open_stream(self, request: bytes) -> Steps[tuple[int, dict[str, str]]]:
+        """Send a request whose answer has no known length; read it with `chunks`."""
+        yield from self._send(request)
+        return (yield from self._head())
 
-    def chunks(self, headers: dict[str, str]) -> Iterator[bytes | None]:
+    def chunks(self, headers: dict[str, str]) -> StreamSteps:
         """The pieces of a body as they come, until the daemon ends it."""
         if headers.get("transfer-encoding", "").lower() != "chunked":
-            yield from self._until_closed()
+            while self._buffer or (yield from self._fill()):
+                yield self._taken(len(self._buffer))
             return
         while size := _chunk_size((yield from self._line())):
             yield (yield from self._exactly(size))
@@ -131,8 +218,8 @@ class Incoming:
         if length is None or "transfer-encoding" in headers:
             whole = bytearray()
             for piece in self.chunks(headers):
-                if piece is None:
-                    yield
+                if isinstance(piece, Wait):
+                    yield piece
                 else:
                     whole += piece
             return bytes(whole)
@@ -140,164 +227,72 @@ class Incoming:
             raise BadAnswer(f"its length is {length!r}")
         return (yield from self._exactly(int(length)))
 
-    def _more(self) -> Steps[None]:
-        yield
-        if self.ended:
-            raise Broken("the connection was closed", begun=self.begun)
+    def _head(self) -> Steps[tuple[int, dict[str, str]]]:
+        """The status and the headers of the next answer that is not interim (1xx)."""
+        while True:
+            status = _status((yield from self._line()))
+            headers = {}
+            size = 0
+            while line := (yield from self._line()):
+                size += len(line)
+                if size > _HEAD_LIMIT:
+                    raise BadAnswer("its headers have no end")
+                name, _, value = line.decode("latin-1").partition(":")
+                headers[name.strip().lower()] = value.strip()
+            if status >= 200:
+                return status, headers
 
     def _line(self) -> Steps[bytes]:
-        while (end := self.buffer.find(b"\n")) < 0:
-            if len(self.buffer) > _HEAD_LIMIT:
+        while (end := self._buffer.find(b"\n")) < 0:
+            if len(self._buffer) > _HEAD_LIMIT:
                 raise BadAnswer("a line of it has no end")
             yield from self._more()
-        line = bytes(self.buffer[:end])
-        del self.buffer[: end + 1]
-        return line.removesuffix(b"\r")
+        return self._taken(end + 1)[:-1].removesuffix(b"\r")
 
     def _exactly(self, size: int) -> Steps[bytes]:
-        while len(self.buffer) < size:
+        while len(self._buffer) < size:
             yield from self._more()
-        data = bytes(self.buffer[:size])
-        del self.buffer[:size]
+        return self._taken(size)
+
+    def _taken(self, size: int) -> bytes:
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
         return data
 
-    def _until_closed(self) -> Iterator[bytes | None]:
-        while not self.ended:
-            if not self.buffer:
-                yield None
-            if self.buffer:
-                data = bytes(self.buffer)
-                self.buffer.clear()
-                yield data
+    def _more(self) -> Steps[None]:
+        if not (yield from self._fill()):
+            raise Broken("the connection was closed", begun=self._begun)
 
-
-class Connection:
-    """One open connection. Not for several threads, nor for a child after a fork.
-
-    Args:
-        path: the socket's file.
-        timeout: the maximum of each single wait for the daemon, in seconds.
-
-    Raises:
-        OSError: nothing accepts connections there.
-    """
-
-    def __init__(self, path: str, timeout: float | None) -> None:
-        self._incoming = Incoming()
-        self._timeout = timeout
-        # When the answer must be whole, by the monotonic clock; None: every wait has its own time.
-        self._until: float | None = None
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._socket.settimeout(timeout)
-            self._connect(path)
-        except BaseException:
-            self._socket.close()
-            raise
-
-    def _connect(self, path: str) -> None:
-        """Connect; retry while more callers wait than the kernel's queue holds."""
-        until = None if self._timeout is None else time.monotonic() + self._timeout
-        while True:
+    def _send(self, request: bytes) -> Steps[bool]:
+        rest = memoryview(request)
+        while rest:
             try:
-                return self._socket.connect(path)
+                rest = rest[self._socket.send(rest) :]
             except BlockingIOError:
-                if until is not None and time.monotonic() > until:
-                    raise
-                time.sleep(FULL_SECONDS)
-
-    def close(self) -> None:
-        """Close it; repeated calls are safe."""
-        self._socket.close()
-
-    def shut_down(self) -> None:
-        """End it while another thread reads from it; that thread then closes it."""
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def stale(self) -> bool:
-        """Whether the daemon closed it, or sent unrequested data, while it was idle."""
-        self._socket.setblocking(False)
-        if self._incoming.buffer or readable(self._socket):
-            return True
-        self._socket.settimeout(self._timeout)
-        return False
-
-    def converse(self, request: bytes, until: float | None = None) -> Response:
-        """Send one request and wait for its whole answer.
-
-        At the longest `until` a time of the monotonic clock, by default as long as for one wait.
-
-        Raises:
-            Broken: the connection ended first.
-            BadAnswer: the answer is not HTTP.
-            TimeoutError: it took too long; the connection is of no further use.
-        """
-        self._incoming.begun = False
-        self._until = until
-        if until is None and self._timeout is not None:
-            self._until = time.monotonic() + self._timeout
-        sent = self._send(request)
-        try:
-            return self._received(self._incoming.response())
-        except Broken as broken:
-            # A refusal may come before the body was sent: only without one was the request lost.
-            broken.unsent = not (sent or broken.begun)
-            raise
-
-    def open_stream(self, request: bytes) -> tuple[int, dict[str, str]]:
-        """Send a request whose answer has no known length; read it with `chunks`."""
-        self._send(request)
-        return self._received(self._incoming.head())
-
-    def chunks(self, headers: dict[str, str]) -> Iterator[bytes]:
-        """The pieces of a body as they come, until the daemon ends it."""
-        for piece in self._incoming.chunks(headers):
-            if piece is None:
-                self._fill()
-            else:
-                yield piece
-
-    def body(self, status: int, headers: dict[str, str]) -> bytes:
-        """The whole body of an answer."""
-        return self._received(self._incoming.body(status, headers))
-
-    def _hurry(self) -> None:
-        """Let the next wait end at the deadline."""
-        if self._until is not None:
-            self._socket.settimeout(remaining(self._until))
-
-    def _send(self, request: bytes) -> bool:
-        self._hurry()
-        try:
-            self._socket.sendall(request)
-        except (BrokenPipeError, ConnectionResetError):
-            return False
+                yield self._wait(writes=True)
+            except (BrokenPipeError, ConnectionResetError):
+                return False
         return True
 
-    def _fill(self) -> None:
-        self._hurry()
-        try:
-            self._incoming.add(self._socket.recv(READ_SIZE))
-        except ConnectionResetError:
-            self._incoming.add(b"")
-
-    def _received(self, steps: Steps[T]) -> T:
+    def _fill(self) -> Steps[bool]:
+        """Receive some bytes; False at the end."""
         while True:
+            yield self._wait()
             try:
-                next(steps)
-            except StopIteration as end:
-                value: T = end.value
-                return value
-            self._fill()
+                data = self._socket.recv(_READ_SIZE)
+            except BlockingIOError:
+                continue
+            except ConnectionResetError:
+                data = b""
+            self._begun = self._begun or bool(data)
+            self._buffer += data
+            return bool(data)
 
-
-def remaining(until: float) -> float:
-    """Seconds until a time of the monotonic clock. Raises `TimeoutError`: it has passed."""
-    left = until - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
+    def _wait(self, *, writes: bool = False) -> Wait:
+        seconds = self._patience
+        if self._until is not None and (seconds := self._until - time.monotonic()) <= 0:
+            raise TimeoutError
+        return Wait(seconds, self._socket, writes=writes)
 
 
 def readable(connection: socket.socket) -> bool:

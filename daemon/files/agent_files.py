@@ -194,16 +194,16 @@ def _part(name: str, path: str, workspace: Path, left: list[str], now: float) ->
         return OwnPart(name, {path: stand}, changed_at, agent_files.line_count(text), text)
     if name == "skills":
         return _skills(workspace, path, stand, text, left)
-    lines = [*agent_files.entry_lines(text)]
+    lines = [line for line in text.split("\n") if line.strip()]
     entries = tuple(_entries(name, lines, changed_at or now))
     if broken := agent_files.broken_lines(name, text):
         left.append(broken)
     return OwnPart(name, {path: stand}, changed_at, len(lines), broken, entries)
 
 
-def _entries(name: str, lines: Sequence[tuple[int, str]], now: float) -> Iterator[OwnEntry]:
+def _entries(name: str, lines: Sequence[str], now: float) -> Iterator[OwnEntry]:
     parse = agent_files.reflection_of if name == "reflections" else agent_files.episode_of
-    for position, line in lines:
+    for position, line in enumerate(lines):
         item = parse(line)
         if item is not None:
             at = agent_files.moment_of(item.ts, now)

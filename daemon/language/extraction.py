@@ -7,8 +7,7 @@ agents, not questions, greetings, orders or commands.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
@@ -18,11 +17,12 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies
+from .corrections import correction_of, denies, has_number
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .keeping import is_worth_keeping
 from .names import Mention, mentions, people
+from .passages import passages
 from .references import WORTHLESS, asked_about, noun_phrase, with_referents
 from .sentences import sentences, shortened, utf8_bytes
 from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
@@ -70,15 +70,13 @@ _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _CONFIRMING_WORDS: Final = 7
 _SAYS_MORE: Final = 2.0
 _LEAST_BYTES: Final = 16
-# The statements of a reply that are surely about what was asked.
-_MARKED: Final = 2
 # The turns in which a user decides what they asked.
 _PONDERED: Final = 6
 # The subject of "I'm Petra", which says it nowhere itself.
 _OWN_NAME: Final = "my name"
 # A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
-_LEAST_OF_CORRECTION: Final = 8
+_LEAST_OF_VALUE: Final = 8
 # The line with the error in a code fence.
 _PASTED_ERROR: Final = re.compile(
     r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
@@ -139,19 +137,25 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     corrected |= ended
     long = (
         entry
-        for entry in whole
+        for entry in passages(whole, transcript)
         if utf8_bytes(entry.text) >= _LEAST_BYTES
         or _matters(entry.original)
         or entry.original in met
     )
     answers = _with_topics(long, transcript, corrected)
     made = (
-        _observation(answer, messages[answer.place], met.get(answer.original, ""))
+        _observation(answer, messages[answer.place], _first_within(met, answer.original))
         for answer in answers
     )
     return [
-        replace(observation, corrects=corrected.get(observation.text, "")) for observation in made
+        replace(observation, corrects=_first_within(corrected, observation.text))
+        for observation in made
     ]
+
+
+def _first_within(known: Mapping[str, str], text: str) -> str:
+    """What belongs to the first of the known sentences that a text has; else ""."""
+    return next((value for sentence, value in known.items() if sentence in text), "")
 
 
 def judged(turns: Sequence[Turn]) -> Iterator[SpokenSentence]:
@@ -170,7 +174,7 @@ def _with_topics(
     transcript: Sequence[SpokenSentence],
     corrected: Collection[str],
 ) -> Iterator[SpokenSentence]:
-    """The statements; the first of each reply with what the agent asked about, in brackets.
+    """The statements; the beginning of a reply with what the agent asked about, in brackets.
 
     "Who is doing the food? We booked Kalliope's" is found by "food".
     """
@@ -189,7 +193,7 @@ def _with_topics(
             continue
         if cues.says("which", question) and (about := asked_about(question)):
             pondered.append((sentence.place, about))
-    marked: Counter[int] = Counter()
+    first = {sentence.place: sentence.original for sentence in reversed(transcript)}
     for statement in statements:
         topic = topics.get(statement.place, "") if statement.role == "user" else ""
         if statement.role == "user" and "decision" in statement.signals:
@@ -197,11 +201,10 @@ def _with_topics(
                 about for place, about in pondered if 0 < statement.place - place <= _PONDERED
             ]
             topic = earlier[-1] if earlier else topic
-        marked[statement.place] += 1
         if topic and not (
             statement.answers
             or statement.text in corrected
-            or marked[statement.place] > _MARKED
+            or statement.original != first[statement.place]
             or "[" in statement.text
             or topic.lower() in statement.text.lower()
         ):
@@ -345,8 +348,8 @@ def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence
 def _is_stated(statement: SpokenSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    if "correction" in signals or _matters(statement.original):
-        least = _LEAST_OF_CORRECTION
+    if "correction" in signals or _matters(statement.original) or has_number(statement.original):
+        least = _LEAST_OF_VALUE
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):
         return False
     if statement.role in {"system", "tool"}:

@@ -27,10 +27,12 @@ _SEXES: Final[dict[str, Sex]] = {
 _ROLES: Final = frozenset({"boss", "landlord", "neighbor", "teacher", "doctor", "caretaker"})
 NAME: Final = r"[A-ZÀ-ÖØ-Þ](?:[\w-]|['’](?!s\b))*\w"
 _OWN: Final = re.compile(
-    r"\b(?P<phrase>(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
+    r"\b(?P<phrase>(?P<own>[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
     rf"\s+(?:[a-zß-ÿ]+\s+)??(?P<noun>[^\W\d_][\w-]+))"
     rf"(?:,?\s+(?:(?:is|ist|es|est|heißt)\s+)?(?P<name>(?!(?:Mrs?|Ms|Dr|Frau|Herr)\b){NAME}))?"
 )
+# German writes all nouns with a capital.
+_MY: Final = frozenset({"My", "my", "Our", "our", "Mi", "mi", "Mon", "mon", "Ma", "ma"})
 _KIN: Final = r"\b(?<![\w'’-] )(?i:{kin_names})\b|(?<=[,;] )(?i:{kin_names})\b"
 _TITLED: Final = re.compile(
     r"\b(?P<title>Mrs|Ms|Mr|Frau|Herr|Señora|Señor|Madame|Monsieur|Dr|Prof|Father|Pater|Sister)\.?\s+"
@@ -107,16 +109,11 @@ def persons_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
 
 def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     """Who is named by what they are, with the position: "my aunt Dora", "Mrs Okafor", "the cat"."""
-    for match in _OWN.finditer(text):
-        name = match["name"] if match["name"] and not match["name"].isupper() else ""
-        sex = sex_of(match["noun"])
-        if name or sex is not None:
-            at = match.start("name") if name else match.start()
-            yield at, name or match["phrase"], sex or ""
+    yield from _owned(text)
     for match in _TITLED.finditer(text):
         yield match.start("name"), match[0], _TITLES.get(match["title"].lower(), "")
     for match in _UNCAPITALISED.finditer(text):
-        sex = "she" if match["own"].endswith("e") or match["noun"].endswith("in") else ""
+        sex: Sex = "she" if match["own"].endswith("e") or match["noun"].endswith("in") else ""
         yield match.start("name"), match["name"], sex_of(match["noun"]) or sex
     for match in _RESUMED.finditer(text):
         yield match.start("name"), match["name"], "he" if says("he", match["pronoun"]) else "she"
@@ -126,15 +123,26 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
     for match in _ANIMAL.finditer(text):
         codes = meant.get((match["noun"].lower(),), "")
-        if any(_is_being(code) for code in codes):
+        names = set(map(thesaurus().name_of, codes))
+        # "The 12th is the dentist" speaks of nobody.
+        if "pet" in names or (names & _ROLES and " " not in text[: match.start()].strip()):
             yield match.start(), match[0], _ARTICLES.get(match[0].split()[0].lower(), "")
     for match in compiled(_KIN).finditer(text):
         yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"
 
 
-def _is_being(code: str) -> bool:
-    known = thesaurus()
-    return known.field_of(code) == "animals" or known.name_of(code) in _ROLES
+def _owned(text: str) -> Iterator[tuple[int, str, Sex]]:
+    """Who is somebody's: "my aunt Dora", "my Temi", with the position."""
+    for match in _OWN.finditer(text):
+        name = match["name"] if match["name"] and not match["name"].isupper() else ""
+        sex = sex_of(match["noun"])
+        # "My Temi": a name that nobody knows.
+        if not name and sex is None and match["noun"].istitle() and match["own"] in _MY:
+            if not thesaurus().has(match["noun"].lower(), "en"):
+                yield match.start("noun"), match["noun"], ""
+        elif name or sex is not None:
+            at = match.start("name") if name else match.start()
+            yield at, name or match["phrase"], sex or ""
 
 
 def _sex_of_role(name: str) -> Sex:

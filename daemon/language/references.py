@@ -15,21 +15,21 @@ from msgspec.structs import replace
 
 from ..memory.similarity import fold
 from .corrections import has_number
-from .cues import Signal, is_bare_answer, names_told, says, worth
+from .cues import is_bare_answer, names_told, says, worth
 from .keeping import is_passing
 from .persons import NAME, Sex, concepts_of, persons_in, sex_of
-from .statements import SpokenSentence, confirms, continued
+from .statements import SpokenSentence, confirms
 from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 
 # Below the worth of anything that is kept.
 WORTHLESS: Final = -9.0
 # Statements after which a thing is no longer what "it" means.
-_REMEMBERED: Final = 4
+_REMEMBERED: Final = 2
 _LONGEST_PHRASE: Final = 4
 _LITTLE: Final = 2
-_MOST_OF_CIRCUMSTANCE: Final = 7
-_NO_STATEMENT: Final[frozenset[Signal]] = frozenset({"question", "greeting", "request", "offer"})
 _EARLIER: Final = 3
+# The turns after which somebody is no longer who "he" or "she" means.
+_LATELY: Final = 4
 # "Lupe is our manager. takes 12 percent."
 _WITHOUT_SUBJECT: Final = r"\A(?i:{without_subject})(?= )"
 # "A dog has bitten her last year", but not "her birthday".
@@ -78,11 +78,6 @@ _WHICH_ONE: Final = (
 _WITHIN_CLAUSE: Final = re.compile(
     r"\A(?:[^\s,;.?]+ ){1,7}?(?P<pronoun>he|she|er|(?<=[a-zß-ÿ]t )sie)(?:['’]\w+)?(?= \w)"
 )
-# Who is there besides: "he lets only her in", "von ihr".
-_BESIDE: Final = re.compile(
-    r"\b(?:with|from|for|by|only|von|mit|bei|für|nur) (?P<pronoun>her|him|ihr|ihm|sie|ihn)"
-    r"(?=[,.;]|$)"
-)
 _CLEFT: Final = re.compile(
     r"[Ii]t['’]s (?:just |only )?(?:the \w+ of )?(?:us|me|the two|both of)\b"
 )
@@ -118,14 +113,10 @@ def with_referents(
     for sentence in sentences:
         asks = "question" in sentence.signals
         is_statement = sentence.role == "user" and not asks
-        goes_on = is_statement and bool(resolved) and _continues(resolved[-1], sentence)
-        alone = goes_on and bool(_named_alone(resolved[-1].text))
         talk.begin(sentence.place)
-        whole = talk.resolved(sentence) if is_statement and not alone else sentence
-        if goes_on and whole is sentence:
-            resolved[-1] = continued(resolved[-1], sentence)
-        else:
-            resolved.append(whole)
+        last = resolved[-1] if resolved else sentence
+        begins = last.place < sentence.place or "greeting" in last.signals or last is sentence
+        resolved.append(talk.resolved(sentence, begins=begins) if is_statement else sentence)
         answer = re.split(r"[?？] *", sentence.original)[-1] if sentence.answers else ""
         answer = "" if is_bare_answer(answer) else answer
         if asks and sentence.role == "agent":
@@ -134,32 +125,12 @@ def with_referents(
         if sentence.role == "user" and asked_who == sentence.place - 1 and not answer:
             who, answer, asked_who = True, sentence.original, -1
         is_answer = asks or sentence.answers
-        own = sentence.role == "user" and not sentence.answers
-        patterns = _OBJECTS if own else _OBJECTS[:2] if is_answer else ()
-        patterns = () if own and is_passing(sentence.original) else patterns
-        talk.read(sentence.original, answer, patterns, who=who)
+        own = sentence.role == "user"
+        tells = own and not sentence.answers
+        patterns = _OBJECTS if tells else _OBJECTS[:2] if is_answer else ()
+        patterns = () if tells and is_passing(sentence.original) else patterns
+        talk.read(sentence.original, answer, patterns, who=who, own=own)
     return resolved
-
-
-def _continues(before: SpokenSentence, sentence: SpokenSentence) -> bool:
-    """Whether a sentence means little without what the user said right before it.
-
-    It is about "it", or a circumstance alone: "Between 2 and 8 degrees".
-    """
-    if before.role != "user" or before.place != sentence.place or sentence.answers:
-        return False
-    if before.signals & _NO_STATEMENT or sentence.signals & _NO_STATEMENT or confirms(sentence):
-        return False
-    if is_passing(before.original) or is_passing(sentence.original):
-        return False
-    if not sentence.original.startswith(sentence.text):
-        return False
-    folded = fold(sentence.text)
-    first, *others = folded.split()
-    if first in words("movable") | words("movable_alone") | words("dayparts"):
-        return len(others) < _MOST_OF_CIRCUMSTANCE and not says("clause", folded)
-    match = compiled(_PRONOUN).match(sentence.text)
-    return match is not None and match.start("pronoun") == 0 and _kind(match) == "it"
 
 
 def asked_about(question: str) -> str:
@@ -182,9 +153,6 @@ _SUBJECT: Final = (
     r"(?P<phrase>(?:[^\W_](?:[\w.'’/-]*[^\W_])?\s){0,6}?[^\W_][\w.'’/-]*)\s(?i:{is_or_has})\b"
 )
 _FURTHER: Final = r" (?:from|of|for|in|at|on|with|von|vom|für|aus|im|bei|mit|de|del|du) "
-_ALONE: Final = re.compile(
-    r"(?P<phrase>(?:[Tt]he|[Aa]n?|[Dd]er|[Dd]ie|[Dd]as|[Ee]in[e]?) [^,.;]{3,40}?)[,.]"
-)
 _JOINING: Final = frozenset(("of", "for", "the", "von", "für", "der", "des", "de", "del", "du"))
 
 
@@ -192,15 +160,6 @@ _JOINING: Final = frozenset(("of", "for", "the", "von", "für", "der", "des", "d
 def _grammar() -> frozenset[str]:
     """Words that no noun phrase has in it."""
     return frozenset().union(*grammar_by_language().values()) - _JOINING
-
-
-def _named_alone(text: str) -> str:
-    """What a text without a verb names: "The botafumeiro, the big censer"; else ""."""
-    match = _ALONE.match(text)
-    if match is None or cue("is_or_has").any_in(fold(text)):
-        return ""
-    bare = _bare(match["phrase"])
-    return "" if not _grammar().isdisjoint(fold(bare).split()) else bare
 
 
 def _bare(phrase: str) -> str:
@@ -216,7 +175,7 @@ class _Talk:
         self._age = 0
         self._last = ""
         self._place = -1
-        # Who may be named in the last sentence, where nobody fits better.
+        # Who may be named in this turn, where nobody fits better.
         self._weak: list[str] = []
         # Who was named in this turn, and how often everybody was meant.
         self._new: set[str] = set()
@@ -227,19 +186,29 @@ class _Talk:
     def begin(self, place: int) -> None:
         """Note that what follows is of the turn with this index."""
         if place != self._place:
-            self._place, self._new = place, set()
+            self._place, self._new, self._weak = place, set(), []
 
-    def read(self, text: str, answer: str, objects: Iterable[str], *, who: bool = False) -> None:
+    def read(
+        self,
+        text: str,
+        answer: str,
+        objects: Iterable[str],
+        *,
+        who: bool = False,
+        own: bool = True,
+    ) -> None:
         """Note who and what a sentence names, or the short answer at its end.
 
-        Without patterns of `objects` it names people only; `who`: the answer names somebody.
+        Without patterns of `objects` it names people only; `who`: the answer names somebody;
+        `own`: the user says it.
         """
         self._last = text
         # Who speaks is no "he" or "she" of theirs.
-        own = names_told(text).values()
-        among = persons_in(text, weak=not self._people)
-        named = {name: sex for name, sex in among if name not in own}
-        self._weak = [] if named else [name for name, _ in persons_in(text, weak=True)]
+        speakers = names_told(text).values()
+        among = persons_in(text, weak=own and not self._people)
+        named = {name: sex for name, sex in among if name not in speakers}
+        if own:
+            self._weak += [name for name, _ in persons_in(text, weak=True) if name not in named]
         if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
             first = match["name"].split()[0].casefold()
             if first not in _grammar() | not_topics():
@@ -257,7 +226,7 @@ class _Talk:
             about = _bare(answer.partition(",")[0].rstrip(" .!"))
             grammar = not _grammar().isdisjoint(fold(about).split())
             if not answer or grammar or is_bare_answer(about):
-                about = noun_phrase(text) or _named_alone(text)
+                about = noun_phrase(text)
             if about.count(" ") >= _LONGEST_PHRASE:
                 about = compiled(_FURTHER).split(about, maxsplit=1)[0]
             others = (name for name in _objects(text, objects) if name not in named)
@@ -265,11 +234,13 @@ class _Talk:
         if about and about not in named and about.count(" ") < _LONGEST_PHRASE:
             self._thing, self._age = about, 0
 
-    def resolved(  # noqa: PLR0911 - one kind of reference after the other
-        self, sentence: SpokenSentence
-    ) -> SpokenSentence:
-        """The sentence with a name behind its pronoun; worth nothing if nobody was named."""
-        text, thing = sentence.text, self._thing if self._age <= _REMEMBERED else ""
+    def resolved(self, sentence: SpokenSentence, *, begins: bool) -> SpokenSentence:
+        """The sentence with a name behind its pronoun; worth nothing if nobody was named.
+
+        What a thing is stands in the sentence before, unless this one `begins` a turn.
+        """
+        text = sentence.text
+        thing = self._thing if begins and self._age <= _REMEMBERED else ""
         singular = "" if _PLURAL.search(thing) else thing
         if which := compiled(_WHICH_ONE).match(text):
             name = singular if which["single"] else thing
@@ -291,52 +262,48 @@ class _Talk:
         name = thing
         if kind in {"he", "she"}:
             # "Balu": a name that nobody knows.
-            is_name = thing.isalpha() and thing[0].isupper() and not any(concepts_of(thing))
-            name = self._who(kind) or (thing if is_name else "")
+            is_name = self._thing.isalpha() and self._thing.istitle()
+            is_name = is_name and self._last.startswith(self._thing)
+            is_name = is_name and not any(concepts_of(self._thing))
+            name = self._who(kind) or (self._thing if is_name else "")
             self._times[name] += 1
             self._meant[name] = self._place
-            if name in self._people:
+            if name:
                 self._people[name] = "he" if kind == "he" else "she"
         # "She underlined it twice" is about two things that it does not name.
         if not name or (kind in {"he", "she"} and not singular and _is_of_nothing(text)):
-            return replace(sentence, worth=WORTHLESS)
+            is_lost = begins and not sentence.answers
+            return replace(sentence, worth=WORTHLESS) if is_lost else sentence
         # "They moved it": of these two, "it" is what it is about.
-        named = _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
-        other = _BESIDE.search(named.text, match.end())
-        if other is None or kind not in {"he", "she"}:
-            return named
-        beside = "he" if says("he", other["pronoun"]) or other["pronoun"] == "ihm" else "she"
-        others = (who for who, sex in self._people.items() if sex == beside and who != name)
-        return _with_name(named, other, who) if (who := next(others, "")) else named
+        return _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
 
     def _completed(self, sentence: SpokenSentence) -> SpokenSentence:
         """The sentence with who it is about, if it begins without a subject or has "her"."""
         text = sentence.text
-        if not self._new or any(persons_in(text, weak=True)):
+        if any(persons_in(text, weak=True)):
             return sentence
-        if compiled(_WITHOUT_SUBJECT).match(text):
+        if self._new and compiled(_WITHOUT_SUBJECT).match(text):
             name = next(iter(name for name in self._people if name in self._new))
             return replace(sentence, text=f"{text} [{name}]")
         if pronoun := compiled(_OBJECT_PRONOUN).search(text):
             sex = "he" if pronoun["pronoun"] in {"him", "ihm", "ihn"} else "she"
-            fits = (name for name in self._new if self._people.get(name) in {"", sex})
-            if name := next(fits, ""):
+            if name := self._who(sex):
                 return _with_name(sentence, pronoun, name)
         return sentence
 
     def _who(self, kind: str) -> str:
-        """Who was named last in this turn, else whom the talk is most about; "" if not clear."""
+        """Who is surely meant: of this turn, else whom the talk is most about; "" if not clear."""
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
+        # The first of the last sentence comes first.
         if new := next((name for name in fits if name in self._new), ""):
             return new
         # A person whose sex is known, before those of whom it is not.
-        sure = [name for name in fits if self._people[name] == kind]
-        # The first of equals is the last named.
-        first, *others = sorted(sure or fits, key=self._rank, reverse=True) or [""]
-        # Of two that were meant equally often, and last in one turn, either may be.
-        if any(self._rank(name) == self._rank(first) for name in others):
-            return ""
-        return first or next(iter(self._weak), "")
+        fits = [name for name in fits if self._people[name] == kind] or fits or self._weak
+        first, *others = sorted(fits, key=self._rank, reverse=True) or [""]
+        is_late = self._place - self._meant.get(first, self._place) <= _LATELY
+        # Of two about whom the talk is, either may be.
+        is_sure = all(self._times[first] >= 2 * self._times[name] for name in others)
+        return first if is_late and is_sure else ""
 
     def _rank(self, name: str) -> tuple[int, int]:
         return self._times[name], self._meant.get(name, 0)
@@ -385,6 +352,12 @@ def _kind(match: re.Match[str]) -> str:
         return ""
     kind = next(name for name in ("he", "she", "it", "they") if cue(name).pattern.fullmatch(folded))
     return "" if before and kind in {"it", "they"} else kind
+
+
+def begins_with_pronoun(text: str) -> bool:
+    """Whether a text begins with "it", "she" or the like, and not with "it took ages"."""
+    match = compiled(_PRONOUN).match(text)
+    return match is not None and not match["before"] and bool(_kind(match))
 
 
 def _objects(text: str, patterns: Iterable[str]) -> Iterator[str]:

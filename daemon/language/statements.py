@@ -44,7 +44,6 @@ _ANSWER_WORDS: Final = 5
 # The answer to a question for a value may be a whole sentence.
 _MORE_WORDS: Final = 15
 _TOPIC_WORDS: Final = 8
-_REST_WORDS: Final = 5
 _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
@@ -127,9 +126,6 @@ class _Talk:
         last = self._last_before(statement)
         if "question" in last.signals and _says_nothing(statement.original):
             return
-        if _goes_on(last, statement):
-            self.statements[-1] = continued(last, statement)
-            return
         answered = last.answers and last.place == statement.place
         if answered and self._asked is not None and _takes_back(statement.original):
             self._retracted = self.statements.pop()
@@ -197,20 +193,6 @@ class _Talk:
             value = advice.worth + _CONFIRMED_WORTH
             known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
         return statement
-
-
-def _goes_on(last: SpokenSentence, statement: SpokenSentence) -> bool:
-    """Whether a statement is about what the one before it told, as "Starts 1 June" is."""
-    if last.place != statement.place:
-        return False
-    if last.answers and cue("continues").pattern.match(fold(statement.original)):
-        return True
-    aside = (last.signals | statement.signals) & _ASIDE or is_passing(last.original)
-    if aside or not (
-        last.original.startswith(last.text) and statement.original.startswith(statement.text)
-    ):
-        return False
-    return _is_short(statement, _REST_WORDS) and says("adds_value", statement.original)
 
 
 def is_taken_up(sentence: str) -> bool:
@@ -327,8 +309,11 @@ def _statement(
 
 def continued(before: SpokenSentence, sentence: SpokenSentence) -> SpokenSentence:
     """A statement with the sentence that goes on from it."""
-    end = before.original[len(before.original.rstrip(".!…")) :] or "."
-    text = f"{before.text}{end} {sentence.text}"
+    # With its lead-in, unless it is corrected or has a name put in.
+    rest = sentence.original.rstrip(" .!。！;,")
+    rest = rest if rest.endswith(sentence.text[1:]) else sentence.text
+    end = before.original[len(before.original.rstrip(".!?…")) :] or "."
+    text = f"{before.text.rstrip('?')}{end} {rest}"
     signals = before.signals | sentence.signals
     value = max(before.worth, sentence.worth)
     return replace(

@@ -24,7 +24,6 @@ from ..runtime.problems import Problems, fault_of
 from ..schemas.upkeep import Schedule
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.transaction import Transaction
 from .schedule import (
     RETRY_SECONDS,
     Postponed,
@@ -250,7 +249,10 @@ class Scheduler:
         jobs, lane, uses = self._by_lane[key[1]], self._lanes[key], self._agents.uses(key[0])
         runs = await store.read(partial(_last_runs, jobs))
         if self._first_runs(jobs, runs):
-            runs = await store.write(partial(self._put_first_runs, jobs))
+            # Read again: a job may have begun at this moment, by a call.
+            first = partial(self._first_runs, jobs)
+            await store.write(lambda tx: put_runs(tx, first(_last_runs(jobs, tx.db))))
+            runs = await store.read(partial(_last_runs, jobs))
         for job in jobs:
             if self._wait(job, key[0], runs) > 0:
                 continue
@@ -271,13 +273,6 @@ class Scheduler:
         lane.uses = uses
         left = [job for job in jobs if job.covers] if lane.is_idle else jobs
         return min((self._wait(job, key[0], runs) for job in left), default=DAY)
-
-    def _put_first_runs(self, jobs: Iterable[Job], tx: Transaction) -> dict[str, Run]:
-        # Read again: a job may have begun at this moment, by a call.
-        runs = _last_runs(jobs, tx.db)
-        new = self._first_runs(jobs, runs)
-        put_runs(tx, new)
-        return runs | new
 
     def _first_runs(self, jobs: Iterable[Job], runs: dict[str, Run]) -> dict[str, Run]:
         """Initial rows for jobs without a row or with an impossible time."""

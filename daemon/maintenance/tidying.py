@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,7 @@ from ..language.comparison import RelatedPair, find_duplicates, judge_pair, key_
 from ..language.replacing import terms_to_look_up
 from ..memory.records import Memory, outranks
 from ..memory.scoring import COLD, YEAR
+from ..schemas.memory import Tidied, TidyPair
 from ..store import limits, memories, memory_rows, merging, similar
 from ..store.agent_store import AgentStore
 from ..store.selecting import living_after, living_at, teach_score
@@ -31,27 +32,10 @@ _READ_AT_ONCE: Final = 500
 _COMPARED_AT_ONCE: Final = 50
 # About ten milliseconds of the writer's time, which may delay a store.
 _PAIRS_AT_ONCE: Final = 16
+# Enough to read; the counts include all.
+_PAIRS_SHOWN: Final = 500
 # The number of short lists to sort, since sorting a long one would block other threads.
 _SHELVES: Final = 64
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """Two memories that were joined, or would be, and the reasons."""
-
-    older: Memory
-    newer: Memory
-    relation: Literal["duplicate", "contradiction"]
-    reasons: tuple[str, ...]
-
-
-class TidyReport(msgspec.Struct, frozen=True):
-    """The result: duplicates first, each kind in order of time."""
-
-    merged: int
-    superseded: int
-    archived: int
-    examined: int
-    findings: tuple[Finding, ...]
 
 
 class Survey:
@@ -83,11 +67,12 @@ class Survey:
         return sorted(suspects)
 
 
-async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
+async def tidy(store: AgentStore, *, dry_run: bool = False) -> Tidied:
     """Merge duplicates, mark superseded memories, archive faded ones.
 
     Nothing is forgotten, and every merge can be undone. Idempotent. With `dry_run` nothing is
-    changed, and the changes are reported. After an error earlier changes are kept.
+    changed, and the changes are reported: duplicates first, each kind in order of time. After an
+    error earlier changes are kept.
     """
     now = store.now
     survey = Survey()
@@ -98,17 +83,18 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     pairs = await _duplicates(store, await asyncio.to_thread(survey.suspects))
     pairs += await _contradictions(store, survey.replacing, {pair.older.id for pair in pairs})
     if dry_run:
-        findings = [_finding(pair, pair.newer) for pair in pairs]
+        joined = [_viewed(pair, pair.newer) for pair in pairs]
         faded = await store.read(partial(limits.faded, now=store.now, rules=store.rules))
         archived = len(faded)
     else:
-        findings = []
+        joined = []
         for start in range(0, len(pairs), _PAIRS_AT_ONCE):
             group = pairs[start : start + _PAIRS_AT_ONCE]
-            findings += await store.write(partial(_joined, pairs=group))
+            joined += await store.write(partial(_joined, pairs=group))
         archived = await store.write(limits.archive_faded)
-    merged = sum(finding.relation == "duplicate" for finding in findings)
-    return TidyReport(merged, len(findings) - merged, archived, survey.examined, tuple(findings))
+    merged = sum(pair.relation == "duplicate" for pair in joined)
+    shown = joined[:_PAIRS_SHOWN]
+    return Tidied(merged, len(joined) - merged, archived, survey.examined, shown)
 
 
 async def _duplicates(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
@@ -155,22 +141,20 @@ async def _contradictions(
     return sorted(pairs.values(), key=lambda pair: pair.older.created_at)
 
 
-def _joined(tx: Transaction, pairs: Sequence[RelatedPair]) -> list[Finding]:
-    findings = []
+def _joined(tx: Transaction, pairs: Sequence[RelatedPair]) -> list[TidyPair]:
+    joined = []
     for pair in pairs:
         repeats = pair.judgement.relation == "duplicate"
         join = merging.merge_duplicate if repeats else merging.supersede
         newer = join(tx, pair.older.id, pair.newer.id)
         if newer is not None:
-            findings.append(_finding(pair, newer))
-    return findings
+            joined.append(_viewed(pair, newer))
+    return joined
 
 
-def _finding(pair: RelatedPair, newer: Memory) -> Finding:
-    relation: Literal["duplicate", "contradiction"] = (
-        "duplicate" if pair.judgement.relation == "duplicate" else "contradiction"
-    )
-    return Finding(pair.older, newer, relation, pair.judgement.reasons)
+def _viewed(pair: RelatedPair, newer: Memory) -> TidyPair:
+    older, (relation, reasons) = pair.older, msgspec.structs.astuple(pair.judgement)
+    return TidyPair(older.id, newer.id, relation, reasons, older.text, newer.text)
 
 
 # About ten milliseconds of the writer's time, which may delay a store.

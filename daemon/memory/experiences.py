@@ -15,7 +15,7 @@ from .scoring import DAY
 ExperienceType: TypeAlias = Literal[
     "tool_chain", "user_preference", "task_solution", "error_recovery"
 ]
-# Days without a use after which a weight has halved, unless the settings or a call say otherwise.
+# Days without a use after which a weight has halved, unless the settings say otherwise.
 HALF_LIFE_DAYS: Final = 30.0
 # Experiences of a lower weight are not found, and are pruned.
 FADED: Final = 0.05

@@ -15,13 +15,6 @@ from .records import Memory, Metadata, outranks
 SHARE_OF_OLDER: Final = 0.2
 
 
-class Supersession(msgspec.Struct, frozen=True):
-    """The memory `older` is outdated, since `newer` contradicts it; both stay."""
-
-    older: str
-    newer: str
-
-
 def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory:
     """`newer` with the additional content of `older`.
 
@@ -34,7 +27,7 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
     """
-    _check_apart(older, newer, "merge")
+    check_apart(older, newer, "merge")
     return msgspec.structs.replace(
         newer,
         subject=newer.subject or older.subject,
@@ -55,12 +48,6 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
         if newer.expires_at is None or older.expires_at is None
         else max(newer.expires_at, older.expires_at),
     )
-
-
-def supersede(older: Memory, newer: Memory) -> Supersession:
-    """Mark `older` as superseded by `newer`; `Conflict` if they are the same, or one is merged."""
-    _check_apart(older, newer, "supersede")
-    return Supersession(older.id, newer.id)
 
 
 def stranded(merged: Mapping[str, str], living: Container[str]) -> list[str]:
@@ -84,7 +71,8 @@ def stranded(merged: Mapping[str, str], living: Container[str]) -> list[str]:
     return free
 
 
-def _check_apart(older: Memory, newer: Memory, verb: str) -> None:
+def check_apart(older: Memory, newer: Memory, verb: str) -> None:
+    """Raise `Conflict` if they are the same memory, or one is merged into another."""
     if older.id == newer.id:
         raise Conflict(f"cannot {verb} '{older.id}' by itself: give two memories")
     for memory in (older, newer):

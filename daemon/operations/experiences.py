@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from ..language.secrets import secrets_in
 from ..memory import checks
-from ..memory.experiences import FADED, Experience, confidence, overlap
+from ..memory.experiences import Experience, confidence, overlap
 from ..memory.scoring import DAY
 from ..recall.recall import Request, recall
 from ..recall.sources import EXPERIENCES
@@ -33,12 +33,11 @@ _MOST_COMPARED: Final = 100
 @Operation("GET", "/api/experiences")
 async def index(scope: Scope, query: schemas.ExperienceQuery) -> schemas.ExperiencePage:
     """List experiences, those of most weight first."""
-    limit, days = scope.page_limit(query.limit), query.half_life_days or _half_life(scope)
+    limit = scope.page_limit(query.limit)
     page, total = await scope.read(
         lambda db: experiences.page(
             db,
             now=scope.now,
-            half_life_days=days,
             types=query.type,
             user=query.user,
             least=query.min_weight,
@@ -47,7 +46,7 @@ async def index(scope: Scope, query: schemas.ExperienceQuery) -> schemas.Experie
         )
     )
     return schemas.ExperiencePage(
-        [experience_view(experience, scope, days) for experience in page], total
+        [experience_view(experience, scope) for experience in page], total
     )
 
 
@@ -132,24 +131,22 @@ async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:
 @Operation("POST", "/api/experiences/prune", role="write")
 async def prune(scope: Scope, body: schemas.PruneBody) -> schemas.Pruned:
     """Take what has faded out of recall; the history keeps it."""
-    least, days = body.min_weight, body.half_life_days or _half_life(scope)
     async with scope.store() as store:
         if body.dry_run:
-            faded = await store.read(lambda db: experiences.fading(db, scope.now, least, days))
+            faded = await store.read(lambda db: experiences.fading(db, scope.now, body.min_weight))
         else:
-            faded = await store.write(lambda tx: experiences.prune(tx, least, days))
+            faded = await store.write(lambda tx: experiences.prune(tx, body.min_weight))
         left = await store.read(experiences.EXPERIENCES.count)
     remaining = left - len(faded) if body.dry_run else left
-    views = [experience_view(experience, scope, days) for experience in faded]
+    views = [experience_view(experience, scope) for experience in faded]
     return schemas.Pruned(views, remaining, not body.dry_run)
 
 
 @Operation("GET", "/api/experiences/stats")
 async def stats(scope: Scope) -> schemas.ExperienceStats:
     """Count the experiences."""
-    days = _half_life(scope)
     totals, faded = await scope.read(
-        lambda db: (experiences.totals(db), experiences.fading(db, scope.now, FADED, days))
+        lambda db: (experiences.totals(db), experiences.fading(db, scope.now))
     )
     age = 0.0 if totals.created_at is None else max(0.0, scope.now - totals.created_at)
     return schemas.ExperienceStats(
@@ -201,23 +198,21 @@ async def prefer(scope: Scope, body: schemas.PreferenceBody) -> schemas.Preferen
     return _preference(preference, scope)
 
 
-def experience_view(
-    experience: Experience, scope: Scope, half_life_days: float | None = None, **more: Any
-) -> schemas.ExperienceView:
-    """An experience as answers show it, by default with the half-life of the settings."""
-    days = half_life_days or _half_life(scope)
+def experience_view(experience: Experience, scope: Scope, **more: Any) -> schemas.ExperienceView:
+    """An experience as answers show it."""
     return view_of(
         schemas.ExperienceView,
         experience,
         success_score=round(experience.success_score, 12),
-        weight=round(experience.weight_at(scope.now, days), 12),
+        weight=_weight(experience, scope),
         initial_weight=experience.weight,
         **more,
     )
 
 
-def _half_life(scope: Scope) -> float:
-    return scope.settings.experiences.half_life_days
+def _weight(experience: Experience, scope: Scope) -> float:
+    days = scope.settings.experiences.half_life_days
+    return round(experience.weight_at(scope.now, days), 12)
 
 
 def _preference(experience: Experience, scope: Scope) -> schemas.PreferenceView:
@@ -228,5 +223,5 @@ def _preference(experience: Experience, scope: Scope) -> schemas.PreferenceView:
         value=experience.solution["value"],
         confidence=round(confidence(experience.use_count), 12),
         repeats=experience.use_count,
-        weight=round(experience.weight_at(scope.now, _half_life(scope)), 12),
+        weight=_weight(experience, scope),
     )

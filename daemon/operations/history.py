@@ -44,23 +44,12 @@ from .operation import Operation
 from .scope import Scope
 from .views import memory_view, view_of
 
-# Enough to read; the counts include all.
-_PAIRS_AT_MOST: Final = 500
-
 
 @Operation("POST", "/api/memory/tidy", role="write")
 async def tidy_up(scope: Scope, body: DryRun | None = None) -> schemas.Tidied:
     """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
-        report = await tidy(store, dry_run=body is not None and body.dry_run)
-    pairs = [
-        schemas.TidyPair(
-            *(finding.older.id, finding.newer.id, finding.relation, finding.reasons),
-            *(finding.older.text, finding.newer.text),
-        )
-        for finding in report.findings[:_PAIRS_AT_MOST]
-    ]
-    return schemas.Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
+        return await tidy(store, dry_run=body is not None and body.dry_run)
 
 
 @Operation("POST", "/api/memory/{id}/merge", role="write")
@@ -309,7 +298,8 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
         except NotFound as error:
             if not memory_rows.is_forgotten(db, key):
                 raise
-            raise NotFound(f"'{key}' cannot come back: forgotten", field="id") from error
+            text = f"'{key}' was forgotten, with all its versions: it cannot come back"
+            raise NotFound(text, field="id") from error
     if kind.load(db, key) is None:
         raise NotFound(f"no {kind.name} is called '{key}'", field="id")
     return key

@@ -26,7 +26,7 @@ async def show(scope: Scope) -> schemas.HotView:
         document = await _document(scope, store)
         size = hot.document_size(document)
         if scope.leaves_traces:
-            store.note_hot(size)
+            store.note_answer(None, size)
     return schemas.HotView(document, size, scope.settings.hot.max_bytes)
 
 
@@ -37,7 +37,7 @@ async def show_markdown(scope: Scope) -> str:
         document = await _document(scope, store)
         text = markdown.render(document, scope.now, scope.zone)
         if scope.leaves_traces:
-            store.note_hot(len(text))
+            store.note_answer(None, len(text))
     return text
 
 

@@ -247,11 +247,7 @@ async def list_urls(scope: Scope, query: Paged) -> schemas.UrlPage:
 
 
 def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:
-    """The store's filters for a listing or a question.
-
-    Raises:
-        InvalidInput: a category, a time or an importance is invalid.
-    """
+    """The store's filters for a listing or a question; `InvalidInput` if one is invalid."""
     least = query.min_importance
     fields = {_PLURAL.get(name, name): value for name, value in asdict(query).items()}
     filters: dict[str, Any] = {

@@ -133,12 +133,7 @@ class Scope(msgspec.Struct, frozen=True):
         return zone
 
     def of_user(self, user: str | None) -> Scope:
-        """This scope, or that of the agent that Tiny Claw's user names.
-
-        Raises:
-            InvalidInput: it is no id of an agent.
-            Forbidden: the caller lacks the role there.
-        """
+        """This scope, or that of the agent that Tiny Claw's user names, if it is allowed."""
         if user is None or user == _DEFAULT_USER:
             return self
         agent = checks.check_agent(user, field="user")
@@ -165,11 +160,7 @@ class Scope(msgspec.Struct, frozen=True):
         return None if path is None else checks.check_category(path, checks.CATEGORY_CHARS)
 
     def page_limit(self, limit: int) -> int:
-        """`limit`, if the configuration allows it.
-
-        Raises:
-            InvalidInput: it is beyond `limits.max_list`.
-        """
+        """`limit`, or `InvalidInput` if it is beyond `limits.max_list`."""
         most = self.settings.limits.max_list
         if limit > most:
             raise InvalidInput(f"ask for at most {most} at once (got {limit})", field="limit")

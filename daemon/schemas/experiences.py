@@ -12,7 +12,6 @@ from .common import Input, Json, Paged, RecallLimit, Share, Words
 Intent = Annotated[str, Meta(min_length=1, max_length=2_000, description="not blank")]
 User = Annotated[str, Meta(max_length=200)]
 # 0 would prune nothing; new experiences have 1.
-HalfLife = Annotated[float, Meta(ge=1, le=365)]
 Weight = Annotated[float, Meta(gt=0, le=1)]
 
 
@@ -52,15 +51,11 @@ class ExperienceView(Experience, frozen=True, kw_only=True):
 
 
 class ExperienceQuery(Paged):
-    """Which experiences to list, heaviest first.
-
-    `half_life_days`, by default that of the settings, decides what they weigh now.
-    """
+    """Which experiences to list, heaviest first."""
 
     type: ExperienceType | None = None
     user: User | None = None
     min_weight: Share = 0.0
-    half_life_days: HalfLife | None = None
 
 
 class ExperiencePage(Struct):
@@ -103,13 +98,9 @@ class ExperienceStats(Struct, kw_only=True, rename="camel"):
 
 
 class PruneBody(Input):
-    """Experiences of less than `min_weight` are pruned; `dry_run` only lists them.
-
-    `half_life_days` is by default that of the settings.
-    """
+    """Experiences of less than `min_weight` are pruned; `dry_run` only lists them."""
 
     min_weight: Weight = FADED
-    half_life_days: HalfLife | None = None
     dry_run: bool = False
 
 

@@ -134,7 +134,7 @@ def take(tx: Transaction, read: Sequence[OwnPart]) -> None:
 def clear(tx: Transaction) -> None:
     """Remove the copy, so that it is read again."""
     for name in OWN:
-        full_text.clear(tx, INDEXES[name])
+        full_text.clear(tx.db, INDEXES[name])
         tx.db.execute(f"DELETE FROM {name}")
     tx.db.execute("DELETE FROM own_files")
 
@@ -170,7 +170,7 @@ def keep_only(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
         if key not in new or new[key][1] != data:
             old = msgspec.json.decode(data, type=_ITEMS[name])
             tx.db.execute(f"DELETE FROM {name} WHERE row = ?", (row,))
-            full_text.remove(tx, INDEXES[name], row, (_indexed(old),))
+            full_text.remove(tx.db, INDEXES[name], row, (_indexed(old),))
     added = []
     row = tx.db.execute(f"SELECT coalesce(max(row), 0) FROM {name}").fetchone()[0]
     for key, (entry, data) in new.items():
@@ -185,7 +185,7 @@ def keep_only(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
             (row, key, entry.position, entry.created_at, len(text), data),
         )
         added.append(IndexEntry(row, (_indexed(entry.item),), entry.created_at))
-    full_text.add(tx, INDEXES[name], added)
+    full_text.add(tx.db, INDEXES[name], added)
 
 
 def _indexed(item: Item) -> str:

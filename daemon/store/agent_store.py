@@ -163,17 +163,14 @@ class AgentStore:
         async with self._renewing:
             pass
 
-    def note_answer(self, used: Sequence[str], chars: int) -> None:
+    def note_answer(self, used: Sequence[str] | None, chars: int) -> None:
         """Count an answer, and uses, within a second and in one commit.
 
-        `used` are the ids of the memories used; each counts at most once an hour. `chars` is the
-        length of the answer's texts, from which the saved context is estimated.
+        `used` are the ids of the memories used; each counts at most once an hour; None: the hot
+        state was read. `chars` is the length of the answer's texts, from which the saved context
+        is estimated.
         """
         self._uses.note(used, chars)
-
-    def note_hot(self, chars: int) -> None:
-        """Count a read of the hot state, in place of all memories."""
-        self._uses.note(None, chars)
 
     def request_state_files(self, wanted: Iterable[StateFile]) -> None:
         """Schedule the rewriting of state files."""
@@ -394,7 +391,8 @@ class AgentStore:
                     return False
             self._engine, self._damage = None, error
             await broken.stop()
-            doubted = isinstance(error.__cause__, sqlite3.Error) and self._is_trusted()
+            is_trusted = time.monotonic() - self._reopened > _TRUSTED_SECONDS
+            doubted = isinstance(error.__cause__, sqlite3.Error) and is_trusted
             if doubted and await asyncio.to_thread(reads_whole, self.place.database):
                 _log.error("reopening a sound database: %s", error, extra={"action": "reopen"})
                 self._reopened, self._damage = time.monotonic(), None
@@ -404,10 +402,6 @@ class AgentStore:
             self._engine = await self._start(error)
             self._damage = None
             return False
-
-    def _is_trusted(self) -> bool:
-        """Whether no database was reopened despite an error within the last minute."""
-        return time.monotonic() - self._reopened > _TRUSTED_SECONDS
 
     async def _recover_removed(self) -> None:
         """Write the database again from the open handle, if only its name was removed."""

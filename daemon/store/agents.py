@@ -319,10 +319,7 @@ class EmptyStore(AgentStore):
 
         return await self.read(written)
 
-    def note_answer(self, used: Sequence[str], chars: int) -> None:
-        """Nothing is counted."""
-
-    def note_hot(self, chars: int) -> None:
+    def note_answer(self, used: Sequence[str] | None, chars: int) -> None:
         """Nothing is counted."""
 
 

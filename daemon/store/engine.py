@@ -295,7 +295,12 @@ async def start_engine(
     `committed` is called with what each commit changed, `damaged` when damage is found while the
     state files are written; `damage` was found since it was last opened.
     """
-    opened = await asyncio.to_thread(_opened, place, context, damage)
+    try:
+        opened = await asyncio.to_thread(_opened, place, context, damage)
+    except StoreDamaged as error:
+        if damage is not None:
+            raise
+        opened = await asyncio.to_thread(_opened, place, context, error)
     clock = HybridClock(context.now, opened.highest, opened.issued)
     loop = asyncio.get_running_loop()
     writer = Writer(
@@ -367,16 +372,7 @@ class _Opened(msgspec.Struct, frozen=True):
 
 
 def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | None) -> _Opened:
-    """Open the database; damage found on opening is repaired at once. Blocking."""
-    try:
-        return _opened_once(place, context, damage)
-    except StoreDamaged as error:
-        if damage is not None:
-            raise
-        return _opened_once(place, context, error)
-
-
-def _opened_once(place: AgentPaths, context: StoreContext, damage: StoreDamaged | None) -> _Opened:
+    """Open the database. Blocking."""
     # SQLite removes the log of a database that was closed properly.
     log = place.database.with_name(f"{place.database.name}-wal")
     unclean = log.exists() and log.stat().st_size > 0

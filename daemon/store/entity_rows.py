@@ -94,7 +94,7 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
     if entity is None:
         if old is not None:
             tx.db.execute("DELETE FROM entities WHERE row = ?", (old[0],))
-            full_text.remove(tx, INDEX, old[0], (old[1],))
+            full_text.remove(tx.db, INDEX, old[0], (old[1],))
         return
     row = tx.db.execute(
         "INSERT INTO entities (id, name, text, mentions, created_at, updated_at)"
@@ -109,8 +109,8 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
     if old is not None and old[1] == entity.summary:
         return
     if old is not None:
-        full_text.remove(tx, INDEX, row, (old[1],))
-    full_text.add(tx, INDEX, [IndexEntry(row, (entity.summary,))])
+        full_text.remove(tx.db, INDEX, row, (old[1],))
+    full_text.add(tx.db, INDEX, [IndexEntry(row, (entity.summary,))])
 
 
 def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]:
@@ -130,7 +130,7 @@ def count(db: sqlite3.Connection) -> int:
 
 def reindex(tx: Transaction) -> None:
     """Rebuild the index."""
-    full_text.clear(tx, INDEX)
+    full_text.clear(tx.db, INDEX)
     tx.db.execute("DELETE FROM entities")
     names = tx.db.execute(
         "SELECT entity FROM mentions UNION SELECT id FROM rows WHERE kind = 'entity' AND live"

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -26,6 +26,9 @@ from .agent_entries import OwnEntry
 from .agent_paths import AgentPaths
 from .transaction import DeletedMemory, Transaction
 from .writer import Committed
+
+if TYPE_CHECKING:
+    from .agent_store import AgentStore
 
 # A shorter text may stand anywhere by chance.
 _LEAST_WORDS: Final = 3
@@ -303,16 +306,6 @@ _LONGEST_WAIT: Final = 1.0
 _CLOSING_SECONDS: Final = 2.0
 
 
-class _Store(Protocol):
-    """The part of an agent's store that is needed here."""
-
-    async def write(self, operation: Callable[..., Any]) -> Any:
-        """Run an operation in a commit."""
-
-    async def read(self, read: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Read in a snapshot."""
-
-
 class Erasure:
     """Erases traces of forgotten memories, words of deleted texts, and the database's log.
 
@@ -322,7 +315,7 @@ class Erasure:
     """
 
     def __init__(
-        self, place: AgentPaths, store: _Store, truncate_log: Callable[[], Awaitable[bool]]
+        self, place: AgentPaths, store: AgentStore, truncate_log: Callable[[], Awaitable[bool]]
     ) -> None:
         self._place = place
         self._store = store

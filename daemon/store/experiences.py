@@ -33,10 +33,11 @@ _PACE: Final = (
     f"coalesce((SELECT CAST(value AS REAL) FROM main.meta WHERE key = '{_HALF_LIFE}'),"
     f" {HALF_LIFE_DAYS}) / {HALF_LIFE_DAYS}"
 )
-NOT_FADED: Final = f"last_used_at + (whole_at - last_used_at - ?) * {_PACE} >= ?"
-# Whether an experience weighs at least `whole` seconds, and the order by weight.
-_HEAVY: Final = "last_used_at + (whole_at - last_used_at - :whole) * :pace >= :now"
-_HEAVIEST: Final = "last_used_at + (whole_at - last_used_at) * :pace DESC, row DESC"
+_HEAVY: Final = "last_used_at + (whole_at - last_used_at - {}) * {} >= {}"
+_LIGHTEST: Final = f"last_used_at + (whole_at - last_used_at) * {_PACE}"
+_HEAVIEST: Final = f"{_LIGHTEST} DESC, row DESC"
+NOT_FADED: Final = _HEAVY.format("?", _PACE, "?")
+_HEAVY_ENOUGH: Final = _HEAVY.format(":whole", _PACE, ":now")
 
 
 class ExperienceTotals(msgspec.Struct, frozen=True):
@@ -106,16 +107,16 @@ def page(
     types: str | None = None,
     user: str | None = None,
     least: float = 0.0,
-    half_life_days: float = HALF_LIFE_DAYS,
     limit: int,
     offset: int = 0,
 ) -> tuple[list[Experience], int]:
     """Unpruned experiences of at least this weight, heaviest first, and their number."""
     where = "(:type IS NULL OR t.type = :type) AND (:user IS NULL OR t.user = :user)"
+    values: dict[str, Any] = {"type": types, "user": user}
     if least:
-        where += f" AND {_HEAVY}"
-    values = _weights(least, now, half_life_days)
-    return EXPERIENCES.page(db, where, _HEAVIEST, limit, offset, type=types, user=user, **values)
+        where += f" AND {_HEAVY_ENOUGH}"
+        values |= {"whole": seconds_from_whole(least), "now": now}
+    return EXPERIENCES.page(db, where, _HEAVIEST, limit, offset, **values)
 
 
 def preferences(
@@ -173,11 +174,9 @@ def prefer(tx: Transaction, user: str, category: str, value: str) -> Experience:
     return EXPERIENCES.put(tx, preference)
 
 
-def prune(
-    tx: Transaction, least: float = FADED, half_life_days: float = HALF_LIFE_DAYS
-) -> list[Experience]:
+def prune(tx: Transaction, least: float = FADED) -> list[Experience]:
     """Remove experiences of less weight from recall; the history keeps their last version."""
-    faded = fading(tx.db, tx.now, least, half_life_days)
+    faded = fading(tx.db, tx.now, least)
     for experience in faded:
         EXPERIENCES.put(tx, replace(experience, pruned_at=tx.now), why=PRUNED)
     if faded:
@@ -185,16 +184,7 @@ def prune(
     return faded
 
 
-def fading(
-    db: sqlite3.Connection, now: float, least: float = FADED, half_life_days: float = HALF_LIFE_DAYS
-) -> list[Experience]:
+def fading(db: sqlite3.Connection, now: float, least: float = FADED) -> list[Experience]:
     """Experiences of less weight, lightest first."""
-    values = _weights(least, now, half_life_days)
-    faded = EXPERIENCES.select(db, f"NOT ({_HEAVY})", "row", **values)
-    return sorted(faded, key=lambda experience: experience.weight_at(now, half_life_days))
-
-
-def _weights(least: float, now: float, half_life_days: float) -> dict[str, float]:
-    """The arguments of `_HEAVY` and `_HEAVIEST`."""
-    pace = half_life_days / HALF_LIFE_DAYS
-    return {"whole": seconds_from_whole(least), "pace": pace, "now": now}
+    values = {"whole": seconds_from_whole(least), "now": now}
+    return EXPERIENCES.select(db, f"NOT ({_HEAVY_ENOUGH})", _LIGHTEST, **values)

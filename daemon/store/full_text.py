@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
 from ..errors import StoreDamaged
 from ..language.meaning import index_codes
@@ -36,19 +36,11 @@ _MOST_LEVELS: Final = 500
 _GROWN: Final = 50
 
 
-class Writing(Protocol):
-    """The part of a transaction that is needed here."""
-
-    @property
-    def db(self) -> sqlite3.Connection:
-        """The connection, inside a transaction."""
-
-
 class IndexDamaged(StoreDamaged):
     """A full-text index does not have what belongs to it; it can be rebuilt from the rows."""
 
 
-def add(tx: Writing, table: str, entries: Iterable[IndexEntry]) -> None:
+def add(db: sqlite3.Connection, table: str, entries: Iterable[IndexEntry]) -> None:
     """Add texts to an index."""
     columns = (*_COLUMNS[table], "codes")
     for batch in batches(entries):
@@ -56,7 +48,7 @@ def add(tx: Writing, table: str, entries: Iterable[IndexEntry]) -> None:
             index_codes("\n".join(entry.columns), entry.told_at, is_turn=entry.is_turn)
             for entry in batch
         ]
-        tx.db.executemany(
+        db.executemany(
             f"INSERT INTO {table}(rowid, {', '.join(columns)})"
             f" VALUES ({', '.join('?' * (1 + len(columns)))})",
             (
@@ -65,14 +57,14 @@ def add(tx: Writing, table: str, entries: Iterable[IndexEntry]) -> None:
             ),
         )
         terms = [terms_of("\n".join(entry.columns)) for entry in batch]
-        tx.db.executemany(
+        db.executemany(
             f"INSERT INTO {table}_terms VALUES (?, ?, ?, ?)",
             (
                 (entry.row, len(of_entry), " ".join(of_entry), meant)
                 for entry, of_entry, meant in zip(batch, terms, codes, strict=True)
             ),
         )
-        tx.db.execute(_COUNT % _counts(table), (len(batch), sum(map(len, terms)), table))
+        db.execute(_COUNT % _counts(table), (len(batch), sum(map(len, terms)), table))
 
 
 def batches(entries: Iterable[IndexEntry]) -> Iterator[list[IndexEntry]]:
@@ -82,30 +74,30 @@ def batches(entries: Iterable[IndexEntry]) -> Iterator[list[IndexEntry]]:
         yield batch
 
 
-def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
+def remove(db: sqlite3.Connection, table: str, row: int, texts: Sequence[str]) -> None:
     """Remove a row from an index, given the texts that were added for it."""
     columns = (*_COLUMNS[table], "codes")
-    gone = tx.db.execute(
+    gone = db.execute(
         f"DELETE FROM {table}_terms WHERE row = ? RETURNING length, codes", (row,)
     ).fetchone()
-    if gone is None and tx.db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone():
+    if gone is None and db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone():
         return
     length, codes = gone or (0, "")
-    tx.db.execute(
+    db.execute(
         f"INSERT INTO {table}({table}, rowid, {', '.join(columns)})"
         f" VALUES ('delete', {', '.join('?' * (1 + len(columns)))})",
         (row, *map(index_text, texts), " ".join(codes)),
     )
     if gone is not None:
-        tx.db.execute(_COUNT % _counts(table), (-1, -length, table))
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
+        db.execute(_COUNT % _counts(table), (-1, -length, table))
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
 
 
-def clear(tx: Transaction, table: str) -> None:
+def clear(db: sqlite3.Connection, table: str) -> None:
     """Empty an index."""
-    tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
-    tx.db.execute(f"DELETE FROM {table}_terms")
-    tx.db.execute(f"INSERT OR REPLACE INTO {_counts(table)} VALUES (?, 0, 0, 0)", (table,))
+    db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+    db.execute(f"DELETE FROM {table}_terms")
+    db.execute(f"INSERT OR REPLACE INTO {_counts(table)} VALUES (?, 0, 0, 0)", (table,))
 
 
 def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -142,9 +134,9 @@ def is_current(db: sqlite3.Connection) -> bool:
     return row is not None and row[0] == str(INDEX_VERSION)
 
 
-def note_current(tx: Transaction) -> None:
+def note_current(db: sqlite3.Connection) -> None:
     """Record that the indexes follow this release's rules."""
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 
 def to_merge(db: sqlite3.Connection, counts: str = COUNTS) -> list[str]:
@@ -185,15 +177,19 @@ def _levels(db: sqlite3.Connection, table: str) -> int:
     return [*varints(row[0][4:8]), 0][0] if row is not None else 0
 
 
-def merge(tx: Writing, indexes: Iterable[str] | None = None) -> None:
-    """Do one short step of merging, which purges deleted words; by default what is to be merged."""
-    names = to_merge(tx.db) if indexes is None else indexes
+def merge(tx: Transaction) -> None:
+    """Do one short step of merging what is to be merged, which purges deleted words."""
+    merge_step(tx.db, to_merge(tx.db))
+
+
+def merge_step(db: sqlite3.Connection, names: Iterable[str]) -> None:
+    """Do one short step of merging some indexes."""
     for table in names:
-        before = tx.db.total_changes
-        tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
+        before = db.total_changes
+        db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
         # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
-        if tx.db.total_changes - before >= 2:
+        if db.total_changes - before >= 2:
             return
-    tx.db.execute("DELETE FROM meta WHERE key = ?", (_OLD_WORDS,))
+    db.execute("DELETE FROM meta WHERE key = ?", (_OLD_WORDS,))
     for table in names:
-        tx.db.execute(f"UPDATE {_counts(table)} SET merged = texts WHERE name = ?", (table,))
+        db.execute(f"UPDATE {_counts(table)} SET merged = texts WHERE name = ?", (table,))

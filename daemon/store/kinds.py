@@ -58,4 +58,4 @@ def rebuild_indexes(tx: Transaction) -> None:
             kind.reindex(tx)
     agent_entries.clear(tx)
     index_backlog.clear(tx)
-    full_text.note_current(tx)
+    full_text.note_current(tx.db)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -13,14 +13,7 @@ import msgspec
 from thermocline.sync import Clocks, Fields, Row, Stamp, stamps
 
 from ..errors import InvalidInput, StoreDamaged
-from ..memory.checks import (
-    CATEGORY_CHARS,
-    check_category,
-    check_data,
-    check_importance,
-    check_text,
-    check_time,
-)
+from ..memory import checks
 from ..memory.indexing import indexed_columns
 from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
 from ..memory.scoring import record_size, score_of
@@ -42,6 +35,7 @@ ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
 
 _SAID: Final = tuple(sorted(ROW_FIELDS))
 _said: Final = attrgetter(*_SAID)
+_said_in: Final = itemgetter(*map(Memory.__struct_fields__.index, _SAID))
 _DERIVED: Final = ("access_count", "archived_at", "last_accessed_at")
 _COLUMNS: Final = [
     *("grp" if name == "group" else name for name in _SAID),
@@ -59,7 +53,7 @@ _INSERT: Final = (
     f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
 )
 # What `_row` reads.
-_ROW: Final = f"id, {', '.join(_COLUMNS[: len(_SAID)])}, clocks, extra"
+_ROW: Final = f"{', '.join(FIELDS)}, clocks, extra"
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _TAGS = FIELDS.index("tags")
 _PINNED = FIELDS.index("pinned")
@@ -72,55 +66,58 @@ _AT_ONCE: Final = 500
 # Uses counted elsewhere, which a memory brings in its row.
 BROUGHT: Final = ("access_count", "last_accessed_at")
 _READ: Final = ROW_FIELDS.union(BROUGHT)
-_DEFAULTS: Final = {
-    field.name: msgspec.to_builtins(field.default)
-    for field in msgspec.structs.fields(Memory)
-    if field.name in ROW_FIELDS and field.default is not msgspec.NODEFAULT
-}
-# The same as columns of the table.
-_ENCODED: Final = frozenset({"pinned", "standing", "tags", "metadata", "data"})
-_IN_COLUMNS: Final = {"tags": "[]", "metadata": _NO_METADATA}
-_COLUMN_DEFAULTS: Final = [_IN_COLUMNS.get(name, _DEFAULTS.get(name, ...)) for name in _SAID]
+_DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(Memory)}
+_ROW_DEFAULTS: Final = [_DEFAULTS[name] for name in _SAID]
+_tags_decoder: Final = msgspec.json.Decoder(tuple[str, ...])
+_metadata_decoder: Final = msgspec.json.Decoder(Metadata)
 _clocks_decoder: Final = msgspec.json.Decoder(Clocks)
 
 
 def from_row(row: Sequence[Any]) -> Memory:
     """The memory in a row of `SELECT`."""
+    return Memory(**dict(zip(Memory.__struct_fields__, _decoded(row), strict=True)))
+
+
+def _decoded(row: Sequence[Any]) -> list[Any]:
     values = list(row)
     tags, metadata = values[_TAGS], values[_METADATA]
     values[_PINNED] = bool(values[_PINNED])
     values[_STANDING] = bool(values[_STANDING])
     try:
-        values[_TAGS] = () if tags == "[]" else tuple(msgspec.json.decode(tags))
-        values[_METADATA] = (
-            Metadata() if metadata == _NO_METADATA else msgspec.json.decode(metadata, type=Metadata)
-        )
+        values[_TAGS] = () if tags == "[]" else _tags_decoder.decode(tags)
+        plain = metadata == _NO_METADATA
+        values[_METADATA] = Metadata() if plain else _metadata_decoder.decode(metadata)
         if values[_DATA] is not None:
             values[_DATA] = msgspec.json.decode(values[_DATA])
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise _damaged(values[0]) from error
-    return Memory(**dict(zip(Memory.__struct_fields__, values, strict=True)))
+    return values
 
 
 def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
-    """A memory as the data of its row, without defaults and derived fields.
+    """A memory as the data of its row, in their order, without defaults and derived fields.
 
     `with_uses`: with the uses that the memory brings from elsewhere.
     """
-    fields: Fields = {
-        name: value
-        for name, value in msgspec.to_builtins(memory).items()
-        if name in ROW_FIELDS and value != _DEFAULTS.get(name)
-    }
-    if memory.tags:
-        fields["tags"] = list(memory.tags)
-    if "metadata" in fields:
-        lists = fields["metadata"].items()
-        fields["metadata"] = {name: list(values) for name, values in lists if values}
+    fields = _fields(_said(memory))
+    if memory.data is not None:
+        fields["data"] = msgspec.to_builtins(memory.data)
     if with_uses and memory.access_count:
         fields["access_count"] = memory.access_count
     if with_uses and memory.last_accessed_at is not None:
         fields["last_accessed_at"] = memory.last_accessed_at
+    return fields
+
+
+def _fields(said: Sequence[Any]) -> Fields:
+    values = zip(_SAID, said, _ROW_DEFAULTS, strict=True)
+    fields: Fields = {name: value for name, value, default in values if value != default}
+    if "tags" in fields:
+        # As the merge of rows normalizes them.
+        fields["tags"] = sorted(fields["tags"])
+    if "metadata" in fields:
+        lists = msgspec.structs.asdict(fields["metadata"]).items()
+        fields["metadata"] = {name: list(values) for name, values in lists if values}
     return fields
 
 
@@ -157,10 +154,9 @@ class MemoryTable:
             ROWS.store(tx, before, row, live=False)
             return
         memory = memory_of(row)
-        if memory.expires_at is not None:
-            tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
         if known is not None:
-            written = tx.db.execute(_UPDATE, [*_said_values(memory, row), memory.id]).fetchone()
+            values = (*_said_values(tx, memory, row), memory.id)
+            written = tx.db.execute(_UPDATE, values).fetchone()
             if known.actor != memory.actor:
                 names.drop_person(tx, known.actor)
                 names.add_person(tx, memory.actor)
@@ -195,7 +191,7 @@ class MemoryTable:
         if "text" not in row.data:
             return row
         extra = {name: value for name, value in row.data.items() if name not in ROW_FIELDS}
-        return _normal(memory_of(row), extra, row.clocks)
+        return _with_extra(row.id, to_row(memory_of(row)), extra, row.clocks)
 
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
         """Those of the ids for which a memory or its tombstone exists."""
@@ -222,12 +218,10 @@ def insert(tx: Transaction, memory: Memory, row: Row) -> None:
 
 
 def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
-    if memory.expires_at is not None:
-        tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
     archived_at = tx.now if tx.is_bulk else memory.archived_at
     derived = (memory.access_count, archived_at, memory.last_accessed_at)
     stored_at = tx.now if tx.writer else None
-    return (memory.id, *_said_values(memory, row), *derived, stored_at)
+    return (memory.id, *_said_values(tx, memory, row), *derived, stored_at)
 
 
 def index_new(tx: Transaction) -> None:
@@ -241,7 +235,7 @@ def index_new(tx: Transaction) -> None:
 
 def reindex(tx: Transaction) -> None:
     """Build the full-text index and the table of people from the memories."""
-    full_text.clear(tx, INDEX)
+    full_text.clear(tx.db, INDEX)
     names.clear_introduced(tx)
     tx.unindexed = []
     tx.db.execute("DELETE FROM people")
@@ -260,56 +254,31 @@ def entry_of(number: int, memory: Memory) -> IndexEntry:
 def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
     """Add memories to the full text, and the names that they introduce."""
     for batch in full_text.batches(entries):
-        full_text.add(tx, INDEX, batch)
+        full_text.add(tx.db, INDEX, batch)
         for entry in batch:
             if not entry.is_turn:
                 names.add_introduced(tx, entry.row, entry.columns[0])
 
 
 def _row(values: Sequence[Any]) -> Row:
-    key, *columns, clocks, extra = values
-    # As `to_row` and `_normal`, for many rows.
-    data = {
-        name: value
-        for name, value, default in zip(_SAID, columns, _COLUMN_DEFAULTS, strict=True)
-        if value != default
-    }
+    *columns, clocks, extra = values
+    key, data = columns[0], _fields(_said_in(_decoded(columns)))
     try:
-        for name in _ENCODED & data.keys():
-            data[name] = _column(name, data[name])
-        if extra is not None:
-            data = dict(sorted((data | msgspec.json.decode(extra)).items()))
-        stamps = _clocks_decoder.decode(clocks)
+        unknown = {} if extra is None else msgspec.json.decode(extra, type=dict[str, Any])
+        return _with_extra(key, data, unknown, _clocks_decoder.decode(clocks))
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise _damaged(key) from error
-    return Row(kind="memory", id=key, data=data, clocks=stamps)
 
 
-def _column(name: str, value: Any) -> Any:
-    if name in {"pinned", "standing"}:
-        return bool(value)
-    if name == "tags":
-        return sorted(msgspec.json.decode(value, type=list[str]))
-    if name == "metadata":
-        lists = msgspec.structs.asdict(msgspec.json.decode(value, type=Metadata))
-        return {name: list(values) for name, values in lists.items() if values}
-    return msgspec.json.decode(value)
+def _with_extra(key: str, data: Fields, extra: Fields, clocks: Clocks) -> Row:
+    if extra:
+        data = dict(sorted((data | extra).items()))
+    return Row(kind="memory", id=key, data=data, clocks=clocks)
 
 
-def _normal(memory: Memory, extra: Fields, clocks: Clocks) -> Row:
-    data = to_row(memory) | extra
-    if memory.tags:
-        # As the merge of rows normalizes them.
-        data["tags"].sort()
-    return Row(
-        kind="memory",
-        id=memory.id,
-        data=dict(sorted(data.items())),
-        clocks=clocks,
-    )
-
-
-def _said_values(memory: Memory, row: Row) -> list[Any]:
+def _said_values(tx: Transaction, memory: Memory, row: Row) -> list[Any]:
+    if memory.expires_at is not None:
+        tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
     values = list(_said(memory))
     metadata = memory.metadata
     plain = not (metadata.urls or metadata.commands or metadata.paths)
@@ -329,7 +298,7 @@ def _damaged(key: str) -> StoreDamaged:
 
 def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
     index_new(tx)
-    full_text.remove(tx, INDEX, number, indexed_columns(memory))
+    full_text.remove(tx.db, INDEX, number, indexed_columns(memory))
     names.remove_introduced(tx, number)
 
 
@@ -498,20 +467,20 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
 
 
 # Many memories share few categories.
-_check_category: Final = lru_cache(256)(check_category)
+_check_category: Final = lru_cache(256)(checks.check_category)
 
 
 def _check(row: Row) -> Memory:
     memory = memory_of(row)
-    check_text(memory.id, _ANY_SIZE, field="id")
-    check_text(memory.text, _ANY_SIZE)
-    check_importance(memory.importance)
+    checks.check_text(memory.id, _ANY_SIZE, field="id")
+    checks.check_text(memory.text, _ANY_SIZE)
+    checks.check_importance(memory.importance)
     if memory.data is not None:
-        check_data(memory.data, _ANY_SIZE)
-    _check_category(memory.category, CATEGORY_CHARS)
+        checks.check_data(memory.data, _ANY_SIZE)
+    _check_category(memory.category, checks.CATEGORY_CHARS)
     for name in _TIMES:
         if (time := getattr(memory, name)) is not None:
-            check_time(time, field=name)
+            checks.check_time(time, field=name)
     if "\0" in "".join(_short_texts(memory)):
         raise InvalidInput(f"cannot take '{row.id}': NUL character in one of its names")
     return memory

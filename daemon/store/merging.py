@@ -113,12 +113,12 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
 
 def mark_superseded(tx: Transaction, older: Memory, newer: Memory) -> None:
     """Mark a memory as superseded by another that contradicts it; errors as `memory.merging`."""
-    link = merging.supersede(older, newer)
+    merging.check_apart(older, newer, "supersede")
     if newer.superseded_by == older.id:
         # Their times have changed since.
         rewrite(tx, msgspec.structs.replace(newer, superseded_by=None), why="superseded")
-    rewrite(tx, msgspec.structs.replace(older, superseded_by=link.newer), why="superseded")
-    tx.tell("memory.superseded", id=link.older, by=link.newer, category=older.category)
+    rewrite(tx, msgspec.structs.replace(older, superseded_by=newer.id), why="superseded")
+    tx.tell("memory.superseded", id=older.id, by=newer.id, category=older.category)
 
 
 def undo_merge(tx: Transaction, retired: Memory) -> Memory:

@@ -185,7 +185,7 @@ class RecordKind(Generic[T]):
     def reindex(self, tx: Transaction) -> None:
         """Rebuild the projection and its full text."""
         assert self.projection is not None
-        full_text.clear(tx, self.projection.index)
+        full_text.clear(tx.db, self.projection.index)
         tx.db.execute(f"DELETE FROM {self.projection.table}")
         for row in self.kind.table.every(tx.db, self.kind.name):
             self._project(tx, None, row)
@@ -200,7 +200,7 @@ class RecordKind(Generic[T]):
             if old is not None:
                 sql = f"DELETE FROM {table} WHERE {self._key} = ? RETURNING row"
                 number = tx.db.execute(sql, (getattr(old, self._key),)).fetchone()[0]
-                full_text.remove(tx, index, number, self._texts(old))
+                full_text.remove(tx.db, index, number, self._texts(old))
             return
         names = (self._key, *projection.columns)
         number = tx.db.execute(
@@ -212,9 +212,9 @@ class RecordKind(Generic[T]):
         if old is not None and self._texts(old) == self._texts(new):
             return
         if old is not None:
-            full_text.remove(tx, index, number, self._texts(old))
+            full_text.remove(tx.db, index, number, self._texts(old))
         told_at = getattr(new, projection.told_at)
-        full_text.add(tx, index, [IndexEntry(number, self._texts(new), told_at)])
+        full_text.add(tx.db, index, [IndexEntry(number, self._texts(new), told_at)])
 
     def _included(self, row: Row | None) -> T | None:
         if row is None or not self.kind.lives(row):

@@ -10,12 +10,12 @@ from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from ..errors import StoreDamaged
-from ..llm.encoder import Encoding, same_encoder
+from ..llm.encoder import Encoder, Encoding, same_encoder
 from ..memory.vectors import Nearness
 from ..recall.sources import CHUNKS, SOURCES, Source
 from ..schemas.status import VectorStatus
@@ -44,23 +44,6 @@ _NOTHING: Final = ("", array("q"))
 _ENCODED: Final = {source.name: source for source in SOURCES if source.encoded}
 
 
-class TextEncoder(Protocol):
-    """The part of the encoder that is needed here; see `llm.encoder.Encoder`."""
-
-    @property
-    def model(self) -> str | None:
-        """The configured model; None: nothing is encoded."""
-        ...
-
-    async def encode(self, texts: Sequence[str], *, model: str) -> Encoding:
-        """Encode passages; without any, only the probe."""
-        ...
-
-    async def encode_query(self, text: str, *, model: str) -> Encoding | None:
-        """Encode a question, if that is done in time."""
-        ...
-
-
 class AgentVectors:
     """Compares the texts of an open agent with its vectors, and encodes what is missing.
 
@@ -75,7 +58,7 @@ class AgentVectors:
     """
 
     def __init__(
-        self, store: AgentStore, encoder: TextEncoder, publish: Callable[[str, Event], None]
+        self, store: AgentStore, encoder: Encoder, publish: Callable[[str, Event], None]
     ) -> None:
         self.store = store
         self._encoder = encoder

@@ -1,7 +1,6 @@
 """`vectors.db`: the vectors of one agent's texts, by encoder.
 
-Everything in it can be encoded again, so it is kept apart from the memory: its commits do not wait
-for the disk, it is neither replicated nor backed up, and a damaged file is replaced.
+Everything in it can be encoded again; it is neither replicated nor backed up.
 What was deleted is overwritten: a vector tells something of its text.
 """
 
@@ -19,15 +18,18 @@ import msgspec
 from ..errors import ShuttingDown
 from ..memory.vectors import sign_bits
 from ..runtime.os_errors import translate_os
-from ..store.chunk_database import transaction
 from ..store.connection import connect
 from ..store.database import translate
+from ..store.derived_database import (
+    DerivedSchema,
+    open_derived,
+    remove,
+    transaction,
+    version_of,
+)
 
 FILE_NAME: Final = "vectors.db"
-# A file of another version is replaced.
-_VERSION: Final = 1
 _CACHE_KB: Final = 512
-_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # Rows of a former encoder that are deleted at once, and pages that are given back at once.
 _SWEPT: Final = 2_000
 _TABLES: Final = (
@@ -59,6 +61,14 @@ _TABLES: Final = (
         PRIMARY KEY (encoder, key)
     ) STRICT, WITHOUT ROWID
     """,
+)
+
+
+_SCHEMA: Final = DerivedSchema(
+    1,
+    _TABLES,
+    before=("auto_vacuum = INCREMENTAL",),
+    always=(f"cache_size = -{_CACHE_KB}", "secure_delete = ON", "journal_size_limit = 1048576"),
 )
 
 
@@ -275,7 +285,7 @@ class VectorFile:
         if self._left:
             raise ShuttingDown(f"cannot use {self.path}: the memory is closed")
         if self._db is None:
-            self._db = _open(self.path)
+            self._db = open_derived(self.path, _SCHEMA)
         return self._db
 
 
@@ -302,82 +312,21 @@ def read_vectors(
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads.
-
-    Raises:
-        sqlite3.Error: the file is missing, damaged or of another version.
-    """
+    """A connection that only reads; `sqlite3.Error` if the file is missing or unusable."""
     db = connect(path, "mode=rw")
     try:
         db.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
         db.execute("PRAGMA query_only = ON")
-        version = _version(db)
+        version = version_of(db)
     except BaseException:
         db.close()
         raise
-    if version != _VERSION:
+    if version != _SCHEMA.version:
         db.close()
         raise sqlite3.OperationalError("the file is of another version")
     return db
 
 
-def remove(path: Path) -> None:
-    """Remove the file; open connections keep its content.
-
-    Raises:
-        OSError: the disk refuses.
-    """
-    for suffix in ("-wal", "-shm", ""):
-        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
-
-
 def _bits_of(vector: bytes) -> bytes:
     bits = sign_bits(vector)
     return bits.to_bytes((bits.bit_length() + 7) // 8 or 1, "big")
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    try:
-        db = _connect(path)
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in _DAMAGE:
-            raise
-    else:
-        if db is not None:
-            return db
-    remove(path)
-    db = _connect(path)
-    if db is None:
-        raise sqlite3.OperationalError(f"cannot replace {path}")
-    return db
-
-
-def _connect(path: Path) -> sqlite3.Connection | None:
-    """The connection for writing; None if the file is of another version."""
-    db = connect(path, "mode=rwc")
-    try:
-        version = _version(db)
-        if version not in {0, _VERSION}:
-            db.close()
-            return None
-        db.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
-        if not version:
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        db.execute("PRAGMA journal_mode = WAL").fetchone()
-        # A lost commit only costs encoding again; the log keeps the database consistent.
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("PRAGMA secure_delete = ON").fetchone()
-        db.execute("PRAGMA journal_size_limit = 1048576").fetchone()
-        if not version:
-            with transaction(db):
-                for statement in _TABLES:
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {_VERSION}")
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -74,11 +74,7 @@ class VectorIndex:
         return loaded is not None and 2 * loaded.bits.count < loaded.bits.size
 
     def load(self, model: str) -> None:
-        """Load the generation that answers while `model` is configured, if there is one.
-
-        Raises:
-            sqlite3.Error: the file is missing, or cannot be read.
-        """
+        """Load the generation that answers for `model`; `sqlite3.Error` without a sound file."""
         with self._changing:
             if self._left:
                 return

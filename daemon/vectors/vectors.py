@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from ..errors import ModelUnavailable, ShuttingDown, ThermoclineError
+from ..llm.encoder import Encoder
 from ..memory.vectors import Nearness
 from ..runtime.problems import Problems
 from ..schemas.status import VectorStatus
@@ -19,7 +20,7 @@ from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
 from . import vector_file
-from .agent_vectors import AgentVectors, TextEncoder
+from .agent_vectors import AgentVectors
 
 # Between two looks at the configuration, and at agents whose work is not done.
 _IDLE_SECONDS: Final = 2.0
@@ -59,7 +60,7 @@ class Vectors:
     def __init__(
         self,
         agents: Agents,
-        encoder: TextEncoder,
+        encoder: Encoder,
         folder: Path,
         *,
         publish: Callable[[str, Event], None],

@@ -127,7 +127,7 @@ def test_recall_finds_chunks_beside_memories(desk):
 def test_the_agents_own_notes_are_found_and_its_section_of_memory_md_is_not(desk):
     desk.notes.mkdir(exist_ok=True)
     (desk.notes / "2026-01-02.md").write_text("Bought a walnut desk.\n")
-    desk.client.ask(dict, "PUT", "/api/hot/identity", body={"value": "likes sextants"})
+    desk.client.request("PUT", "/api/hot/identity", body={"value": "likes sextants"})
     page = desk.notes.parent / "MEMORY.md"
     wait_until(lambda: page.exists() and "sextants" in page.read_text(), "the section is written")
     page.write_text(f"Collects barometers.\n\n{page.read_text()}\nAnd chronometers.\n")

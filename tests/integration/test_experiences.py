@@ -226,21 +226,17 @@ def aged(call: Any, days: float, key: str = "old") -> str:
     return key
 
 
-def test_the_half_life_is_an_argument_of_lists_and_prunes(call):
+def test_the_least_weight_is_an_argument_of_lists_and_prunes(call):
     key = aged(call, 60)
-    for days, weight in ((30, 0.25), (60, 0.5), (10, 1 / 64)):
-        [one] = call.ok("GET", f"/api/experiences?half_life_days={days}")["experiences"]
-        assert one["weight"] == pytest.approx(weight, rel=0.01)
-    assert call.ok("GET", "/api/experiences?halfLifeDays=60&minWeight=0.4")["total"] == 1
-    assert call.ok("GET", "/api/experiences?half_life_days=30&min_weight=0.4")["total"] == 0
-    for days in (0.5, 366):
-        refused = call("POST", "/api/experiences/prune", {"halfLifeDays": days})
-        assert refused.body["error"]["field"] == "halfLifeDays"
-    would = call.ok("POST", "/api/experiences/prune", {"half_life_days": 10, "dry_run": True})
+    [one] = call.ok("GET", "/api/experiences")["experiences"]
+    assert one["weight"] == pytest.approx(0.25, rel=0.01)
+    assert call.ok("GET", "/api/experiences?minWeight=0.2")["total"] == 1
+    assert call.ok("GET", "/api/experiences?min_weight=0.4")["total"] == 0
+    would = call.ok("POST", "/api/experiences/prune", {"min_weight": 0.4, "dry_run": True})
     assert [one["id"] for one in would["pruned"]] == [key]
     assert call.ok("POST", "/api/experiences/prune", {})["pruned"] == []
     shell = Shell(call.path, call.agent)
-    assert "pruned 1 experience" in shell.out("experiences", "prune", "--half-life-days", "10")
+    assert "pruned 1 experience" in shell.out("experiences", "prune", "--min-weight", "0.4")
 
 
 def test_the_half_life_of_the_settings_decides_what_is_found(make_daemon, calls_of):

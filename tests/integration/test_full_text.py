@@ -55,7 +55,7 @@ async def test_an_index_that_was_merged_five_hundred_times_is_built_again(open_s
     await store.write(lambda tx: stored(tx, make_memory, 0, 20))
     for number in range(1000, 1510):
         await store.write(lambda tx, number=number: stored(tx, make_memory, number, number + 1))
-        await store.write(lambda tx: full_text.merge(tx, ("memory_fts",)))
+        await store.write(lambda tx: full_text.merge_step(tx.db, ("memory_fts",)))
     was_deep = await store.read(full_text.needs_rebuild)
     # Releases of SQLite from 3.41 on add no levels without end.
     assert was_deep or sqlite3.sqlite_version_info >= (3, 41)

@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from thermocline.daemon.maintenance.tidying import TidyReport, tidy
+from thermocline.daemon.maintenance.tidying import tidy
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.schemas.memory import Tidied
 from thermocline.daemon.store import memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import SELECT, from_row
@@ -58,7 +59,7 @@ async def seen(store: AgentStore) -> dict[str, Memory]:
     return await store.read(read)
 
 
-def counts(report: TidyReport) -> tuple[int, int, int, int]:
+def counts(report: Tidied) -> tuple[int, int, int, int]:
     return report.merged, report.superseded, report.archived, report.examined
 
 
@@ -77,10 +78,10 @@ async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_li
         else:
             assert (older.merged_into, older.superseded_by) == (None, newer.id), older.text
         assert (newer.merged_into, newer.superseded_by) == (None, None)
-    assert [f.relation for f in report.findings] == ["duplicate"] * len(SAME) + [
+    assert [pair.relation for pair in report.pairs] == ["duplicate"] * len(SAME) + [
         "contradiction"
     ] * len(DIFFERENT)
-    assert all(finding.reasons for finding in report.findings)
+    assert all(pair.reasons for pair in report.pairs)
 
 
 async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(open_store):
@@ -92,7 +93,7 @@ async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(ope
     rows = await store.read(lambda db: db.execute("SELECT id, clocks FROM memories").fetchall())
     again = await tidy(store)
     assert counts(again) == (0, 0, 0, len(texts) - 8)
-    assert again.findings == ()
+    assert again.pairs == []
     assert rows == await store.read(
         lambda db: db.execute("SELECT id, clocks FROM memories").fetchall()
     )
@@ -219,8 +220,7 @@ async def test_what_was_changed_meanwhile_is_judged_anew(open_store):
     store = await open_store(now=lambda: NOW)
     await stored(store, dated(["Tea is fine", "Tea is fine.", "The code is 1", "The code is 2"]))
     [duplicate, contradiction] = [
-        (finding.older.id, finding.newer.id)
-        for finding in (await tidy(store, dry_run=True)).findings
+        (pair.older, pair.newer) for pair in (await tidy(store, dry_run=True)).pairs
     ]
 
     def edit(tx: Transaction, key: str) -> None:
@@ -265,8 +265,8 @@ async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_betw
     await stored(store, dated(["Anna lives in Berlin", "Anna lives in Lisbon"]))
     again = Memory(id="again", text="Anna lives in Berlin", created_at=NOW, updated_at=NOW)
     await stored(store, [again])
-    after = (await tidy(store)).findings
-    assert [(finding.older.id, finding.newer.id, finding.relation) for finding in after] == [
+    after = (await tidy(store)).pairs
+    assert [(pair.older, pair.newer, pair.relation) for pair in after] == [
         ("t00000", "again", "duplicate"),
         ("t00001", "again", "contradiction"),
     ]

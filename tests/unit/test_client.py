@@ -25,7 +25,7 @@ from thermocline.daemon.client import (
     default_socket,
     wire,
 )
-from thermocline.daemon.client.wire import Connection, quoted
+from thermocline.daemon.client.wire import Connection, perform, quoted
 from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
@@ -510,10 +510,10 @@ def test_a_daemon_that_has_many_callers_waiting_is_waited_for(tmp_path, monkeypa
         with pytest.raises(BlockingIOError):
             fill_the_queue()
         with pytest.raises(BlockingIOError):
-            Connection(path, timeout=0.0).close()
+            perform(Connection.open(path, 0.0)).close()
         # It takes one of them when it is waited for.
         monkeypatch.setattr(wire.time, "sleep", lambda _: held.append(daemon.accept()[0]))
-        Connection(path, timeout=60.0).close()
+        perform(Connection.open(path, 60.0)).close()
     for one in held:
         one.close()
 
