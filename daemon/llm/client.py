@@ -86,9 +86,7 @@ _MORE_TOKENS: Final = 4
 _MISSING_SECONDS: Final = 60.0
 # Codes of failures that are not the model's fault.
 _NO_FAULT: Final = ("off", "refused", "spent")
-_WORTH_ASKING: Final = ("ready", "failing")
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
-_PROBLEMS: Final = ("model_failing", "model_keys", "model_keys_open")
 
 # Importing litellm takes seconds; callers have a default window.
 _WINDOW_SECONDS: Final = 20.0
@@ -146,7 +144,7 @@ class ModelClient:
 
     def available(self, purpose: str) -> bool:
         """Whether to ask: a model is configured, and the budget is not spent. No I/O."""
-        return bool(self._settings().models_for(purpose)) and self._state() in _WORTH_ASKING
+        return bool(self._settings().models_for(purpose)) and self._state() in ("ready", "failing")
 
     async def ask(
         self,
@@ -214,16 +212,14 @@ class ModelClient:
         )
 
     async def close(self) -> None:
-        """End the process; running questions fail."""
         await self.calls.process.close()
 
     def _clear_outdated(self, settings: Llm) -> None:
-        """Clear problems of an earlier day or configuration."""
         if self.calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
         if self._reported is not None and self._reported != settings:
             self._reported = None
-            for code in _PROBLEMS:
+            for code in ("model_failing", "model_keys", "model_keys_open"):
                 self._problems.clear(code, "/llm")
 
     def _state(self) -> ModelState:
@@ -351,7 +347,6 @@ class ModelClient:
         return answer
 
     def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
-        """The question without secrets, and their number by kind."""
         counts: dict[str, int] = {}
         parts = []
         for part in question.parts:
@@ -405,7 +400,6 @@ def _load(budget: Budget, path: Path, problems: Problems) -> None:
 
 
 def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:
-    """A code for the statistics, and the error for the caller."""
     match error:
         case CallFailed():
             return error.code, ModelUnavailable(error.message, hint=error.hint)

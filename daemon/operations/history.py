@@ -298,7 +298,8 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
         except NotFound as error:
             if not memory_rows.is_forgotten(db, key):
                 raise
-            raise NotFound(f"'{key}' cannot come back: forgotten", field="id") from error
+            text = f"'{key}' was forgotten, with all its versions: it cannot come back"
+            raise NotFound(text, field="id") from error
     if kind.load(db, key) is None:
         raise NotFound(f"no {kind.name} is called '{key}'", field="id")
     return key

@@ -30,7 +30,6 @@ Columns: TypeAlias = list[Column[MemoryView]]
 _GRADES: Final = ((0.8, "Critical", "error"), (0.6, "Important", ""), (0.4, "Useful", "primary"))
 _TRIVIAL: Final = ("Trivial", "secondary")
 _TIERS: Final = {"hot": ("▲", "error"), "warm": ("●", "warning"), "cold": ("▽", "primary")}
-_FROZEN: Final = ("◇", "secondary")
 _TYPES: Final = {"semantic": "fact", "episodic": "event", "procedural": "how-to"}
 _PARTS: Final = ("match", "recency", "importance")
 # A cell of the table is never longer.
@@ -50,7 +49,7 @@ def grade(importance: float) -> tuple[str, str]:
 
 def tier_of(memory: MemoryView, view: View) -> Text:
     """`▲ hot`; what is pinned says so."""
-    mark, color = _TIERS.get(memory.tier, _FROZEN)
+    mark, color = _TIERS.get(memory.tier, ("◇", "secondary"))
     return Text(f"{'◆' if memory.pinned else mark} {memory.tier}", view.paint(color))
 
 

@@ -53,7 +53,6 @@ async def _verify(view: SyncView) -> None:
 
 
 async def _take_back(view: SyncView, version: VersionView) -> None:
-    """Put the value that lost into force again."""
     which: dict[str, Any] = {"id": version.id, "kind": version.kind}
     await view.do(
         doing(

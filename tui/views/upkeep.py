@@ -164,7 +164,7 @@ class UpkeepView(ResourceView):
             ],
             lambda row: row[0],
             "",
-            rows=self._purposes,
+            rows=lambda: [*status.llm.purposes.items()] if (status := self.snapshot.status) else [],
             copied=lambda row: row[1].last_error or row[0],
             above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
         )
@@ -256,10 +256,6 @@ class UpkeepView(ResourceView):
         return text
 
     # The model
-
-    def _purposes(self) -> list[Usage]:
-        status = self.snapshot.status
-        return [*status.llm.purposes.items()] if status is not None else []
 
     def tick(self) -> None:
         status = self.snapshot.status
