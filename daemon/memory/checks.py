@@ -188,10 +188,9 @@ def check_category(path: str, max_depth: int = 4, *, field: str = "category") ->
     return clean
 
 
-def filed_category(path: str, max_depth: int = 4, *, field: str = "category") -> str:
+def filed_category(path: str, max_depth: int = 4) -> str:
     """The category in which a memory of `path` is filed: too deep a path is cut."""
-    segments = check_category(path, CATEGORY_CHARS, field=field).split("/")
-    return "/".join(segments[:max_depth])
+    return "/".join(check_category(path, CATEGORY_CHARS).split("/")[:max_depth])
 
 
 def check_time(value: float | str, *, field: str = "time", hint: str = _TIME_HINT) -> float:
@@ -335,12 +334,12 @@ def parse_expiry(value: float | str | None, now: float, *, field: str = "expires
     return moment
 
 
-def parse_since(value: float | str, now: float, *, field: str = "since") -> float:
+def parse_since(value: float | str, now: float) -> float:
     """The time of `value`: a duration before `now` ("2h", "7d"), or a time; else `InvalidInput`."""
     seconds = _duration(value) if isinstance(value, str) else None
     if seconds is not None:
         return max(0.0, now - seconds)
-    return check_time(value, field=field, hint=_SINCE_HINT)
+    return check_time(value, field="since", hint=_SINCE_HINT)
 
 
 def _duration(text: str) -> float | None:

@@ -48,30 +48,6 @@ SKILL_HOT = {
     "critical_lessons": [{"text": "measure twice", "category": "craft", "importance": 0.9}],
     "_schema_version": "2.0",
 }
-FIRST_HOT = {
-    "owner": {"name": "Bo"},
-    "agent": {"name": "Ada"},
-    "lessons": ["measure twice"],
-    "projects": [{"name": "boat", "status": "active", "description": "build it"}],
-}
-THIRD_HOT = {
-    "agent_id": "ada",
-    "identity": {"name": "Ada", "emoji": "x", "description": "d"},
-    "owner": {"name": "Bo", "preferences": ["tea"], "timezone": "UTC"},
-    "active_context": {"current_project": "boat", "recent_topics": ["t"], "pending_tasks": ["p"]},
-    "lessons": ["measure twice"],
-    "events": [],
-    "tasks": [],
-}
-DESIGN_HOT = {
-    "identity": {"agent_name": "Ada"},
-    "active_context": {
-        "current_projects": ["boat"],
-        "recent_events": ["hull done"],
-        "pending_tasks": ["buy paint"],
-    },
-    "critical_lessons": ["measure twice"],
-}
 GO_HOT = {
     "identity": {"agent_name": "Ada", "relationship_start": "2026-01-01T00:00:00Z"},
     "owner_profile": {"preferences": {"tea": "green"}, "schedule": {}},
@@ -118,12 +94,9 @@ GO_WARM = {
         "created_at": "2026-02-11T08:00:00Z",
     }
 }
-BARE_FACT = {key: FACT[key] for key in ("id", "text", "category")} | {"timestamp": 1_707_700_000}
+# What else they wrote is in `tests/unit/importers/`.
 VARIANTS = {
     "skill": {WARM_FILE: [FACT], HOT_FILE: SKILL_HOT, TREE_FILE: SKILL_TREE},
-    "first skill": {WARM_FILE: [BARE_FACT], HOT_FILE: FIRST_HOT, TREE_FILE: SKILL_TREE},
-    "third party": {WARM_FILE: [FACT], HOT_FILE: THIRD_HOT, TREE_FILE: SKILL_TREE},
-    "design": {WARM_FILE: [FACT], HOT_FILE: DESIGN_HOT, TREE_FILE: SKILL_TREE},
     "go": {WARM_FILE: GO_WARM, HOT_FILE: GO_HOT, TREE_FILE: GO_TREE},
 }
 
