@@ -221,7 +221,6 @@ def _store_turn(tx: Transaction, conversation: str, turn: IncomingTurn, position
 def _messages(
     scope: Scope, messages: Sequence[Any], user: str
 ) -> tuple[list[IncomingTurn], list[schemas.SkippedMessage]]:
-    """The turns of a provider's messages, and the messages that are not valid."""
     turns: list[IncomingTurn] = []
     skipped: list[schemas.SkippedMessage] = []
     for at, message in enumerate(messages):

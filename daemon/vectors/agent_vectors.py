@@ -312,7 +312,6 @@ class AgentVectors:
             await self._load()
 
     async def _use(self, work: Callable[[], T]) -> T:
-        """Use the file, on a thread."""
         self._is_resting = False
         return await asyncio.to_thread(work)
 
@@ -353,7 +352,6 @@ def _versions(source: Source, last: int, db: sqlite3.Connection) -> list[tuple[i
 
 
 def _texts(name: str, keys: Sequence[int], db: sqlite3.Connection) -> list[_Text]:
-    """Some items that are still there."""
     if not keys:
         return []
     source = _ENCODED[name]
