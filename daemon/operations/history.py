@@ -148,7 +148,7 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
             await _forget_all(store, ids)
             for row in held:
                 await store.write(partial(secret_rows.remove, held=row))
-            await store.erase_traces()
+            await store.erasure.erase_traces()
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
@@ -277,7 +277,7 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
     async with scope.store() as store:
         changed = await store.write(rehearse if body.dry_run else apply)
         if not body.dry_run:
-            await store.erase_traces()
+            await store.erasure.erase_traces()
             lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
             await scope.daemon.agent_files.remove(store, lines)
     return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=not body.dry_run)

@@ -63,26 +63,16 @@ class _Spoiled(Exception):
     """
 
 
-class _Job:
+class _Job(msgspec.Struct, eq=False):
     """A submitted operation with the future of its caller."""
 
-    __slots__ = ("by", "durable", "error", "future", "operation", "result", "truncates")
-
-    def __init__(
-        self,
-        operation: Operation[Any],
-        future: asyncio.Future[Any],
-        *,
-        durable: bool,
-        truncates: bool = False,
-    ) -> None:
-        self.operation = operation
-        self.future = future
-        self.durable = durable
-        self.truncates = truncates
-        self.by = acting.get()
-        self.result: Any = None
-        self.error: BaseException | None = None
+    operation: Operation[Any]
+    future: asyncio.Future[Any]
+    durable: bool
+    truncates: bool = False
+    by: str = msgspec.field(default_factory=acting.get)
+    result: Any = None
+    error: BaseException | None = None
 
     def answer(self) -> None:
         if self.future.done():
