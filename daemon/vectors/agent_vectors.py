@@ -50,11 +50,6 @@ class AgentVectors:
     Whatever happened while nobody looked, be it a kill, an import or a restored copy, shows in the
     comparison: the file names the version of each text. Its methods are called on the event loop,
     `compare` and `encode` by one task each.
-
-    Args:
-        store: of the agent.
-        encoder: encodes texts.
-        publish: receives events.
     """
 
     def __init__(

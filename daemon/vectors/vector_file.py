@@ -147,9 +147,6 @@ class VectorFile:
 
     Every method raises `StoreDamaged` for a damaged file, `DiskFull` or `ReadOnly` if the disk
     refuses, and `ShuttingDown` once the file was left.
-
-    Args:
-        folder: of the agent.
     """
 
     def __init__(self, folder: Path) -> None:
