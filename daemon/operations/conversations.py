@@ -128,12 +128,9 @@ class Reported(msgspec.Struct, frozen=True):
 
 
 def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Reported:
-    """The turns of a request; possibly none if the conversation has `ended`.
+    """The turns of a request, else `InvalidInput`; possibly none if the conversation has `ended`.
 
     Secrets are replaced, and text that a host recalled is left out.
-
-    Raises:
-        InvalidInput: no conversation is named, nothing is said, or a turn is invalid.
     """
     name = checks.check_short(body.conversation, "conversation", _NAME_CHARS)
     if not name:

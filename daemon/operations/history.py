@@ -82,9 +82,7 @@ async def unmerge(scope: Scope, id: MemoryId) -> schemas.Unmerged:
 def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
     """`memory`, merged into `into` in place of any earlier merge; with None, not merged.
 
-    Raises:
-        NotFound: `into` does not exist.
-        Conflict: both are the same memory, or `into` is itself merged into another.
+    `NotFound`: `into` does not exist; `Conflict`: it is the same memory, or itself merged.
     """
     target = None if into is None else memories.find_living(tx.db, into, tx.now)
     if memory.merged_into == (target and target.id):

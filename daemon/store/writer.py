@@ -126,13 +126,10 @@ class Writer:
         self._thread.start()
 
     async def submit(self, operation: Operation[T], *, durable: bool = True) -> T:
-        """Run `operation` and return its result once the commit is on the disk.
+        """Run `operation`; return its result once the commit is on the disk, or raise its error.
 
         A cancelled caller does not cancel the operation: it may still be committed. If not
         `durable`, it returns before the commit is synced; the next durable commit syncs both.
-
-        Raises:
-            ThermoclineError: raised by the operation, or by the commit; nothing was changed.
         """
         if self._closed:
             raise ShuttingDown(f"cannot write to {self._path}: it is being closed")

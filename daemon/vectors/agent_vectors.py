@@ -141,9 +141,6 @@ class AgentVectors:
         """Find texts without a vector and delete vectors without a text, or finish.
 
         A damaged file is replaced.
-
-        Raises:
-            ThermoclineError: the disk refuses, or the memory is closed.
         """
         async with self._lock:
             with suppress(StoreDamaged):
@@ -160,12 +157,7 @@ class AgentVectors:
             self._model = ""
 
     async def encode(self) -> None:
-        """Encode some of the texts without a vector.
-
-        Raises:
-            ModelUnavailable: the model cannot encode now.
-            ThermoclineError: the disk refuses, or the memory is closed.
-        """
+        """Encode some of the texts without a vector; `ModelUnavailable` if the model cannot now."""
         began, model, changes = time.monotonic(), self._model, self._changes
         name, keys = next(((name, keys) for name, keys in self._missing.items() if keys), _NOTHING)
         some = self._in_flight = keys[:_BATCH]
