@@ -39,13 +39,8 @@ class HybridClock:
     def __init__(self, now: Callable[[], float], last: int = 0, issued: int = 0) -> None:
         self._now = now
         self.issued = issued
-        self._last = last if last < TOO_HIGH else 0
+        self.last = last if last < TOO_HIGH else 0  # the highest stamp issued or accepted
         self._lock = threading.Lock()
-
-    @property
-    def last(self) -> int:
-        """The highest stamp issued or accepted."""
-        return self._last
 
     def tick(self, above: int = 0) -> int:
         """A stamp above all stamps that this clock has issued or accepted.
@@ -57,8 +52,8 @@ class HybridClock:
             wall = stamp_at(self._now())
             # A wall clock beyond the year 2200 is wrong, and would leave no further stamps.
             wall = wall if wall < TOO_HIGH - 1 else 0
-            self._last = min(max(wall, self._last + 1), TOO_HIGH - 1)
-            stamp = min(max(self._last, above + 1), TOO_HIGH - 1)
+            self.last = min(max(wall, self.last + 1), TOO_HIGH - 1)
+            stamp = min(max(self.last, above + 1), TOO_HIGH - 1)
             self.issued = max(self.issued, stamp)
             return stamp
 
@@ -68,7 +63,7 @@ class HybridClock:
         False: it is more than a day ahead of the wall clock, and was not accepted.
         """
         with self._lock:
-            if stamp > self._last and stamp - stamp_at(self._now()) > _DAY:
+            if stamp > self.last and stamp - stamp_at(self._now()) > _DAY:
                 return False
-            self._last = max(self._last, stamp)
+            self.last = max(self.last, stamp)
             return True

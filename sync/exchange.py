@@ -45,7 +45,6 @@ class RoundResult(msgspec.Struct):
     away: tuple[str, ...] | None = None
 
     def note(self, kind: str, key: str, reason: str) -> None:
-        """Record a row that was left out."""
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(f"{kind} {key[:100]}: {reason}")
 
@@ -97,7 +96,13 @@ class Exchange:
             # Other devices have sealed rows with the key of a later epoch.
             if self._keys is None:
                 raise
-            await self._keys.learn(self._replica.remote)
+            try:
+                await self._keys.learn(self._replica.remote)
+            except KeyMissing:
+                # A retired device is given none, and this is all that it has to be told.
+                if await self._replica.is_retired(self._device):
+                    raise Refused("retired") from None
+                raise
         return await self._run(urgent_only, sign, None)
 
     async def receive(self) -> RoundResult:
@@ -157,7 +162,6 @@ class Exchange:
         self._unsealed = None
 
     async def _publish_keys(self) -> None:
-        """Give the remote the keys that it lacks, if its rows are sealed."""
         if self._keys is not None:
             await self._keys.publish(self._replica.remote)
 
@@ -188,11 +192,7 @@ class Exchange:
             link = await self._relink(poll, link)
             tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
         if retired:
-            raise Refused(
-                "retired",
-                "cannot replicate: this device was retired from the replica",
-                hint="take it in again; what it holds is kept",
-            )
+            raise Refused("retired")
         return poll, link
 
     async def _relink(self, poll: Cursor, link: Cursor) -> Cursor:

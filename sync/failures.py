@@ -118,6 +118,11 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
         "cannot read what other devices have sealed: this device does not have the key",
         "run `thermocline pair` on a device that has it, and `thermocline join` here",
     ),
+    "retired": (
+        Refused,
+        "cannot replicate: this device was retired from the replica",
+        "take it in again; what it holds is kept",
+    ),
     "sealed": (
         Refused,
         "cannot replicate: the replica is sealed, and sync.seal is off here",

@@ -67,7 +67,6 @@ class FileRemote:
         return f"FileRemote({str(self._path)!r})"
 
     async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
-        """Run the statements in order, in one transaction; as for `Remote`."""
         check(statements)
         if self._closed:
             raise Refused("bad_request", f"cannot use {self._path}: it was closed")
@@ -82,7 +81,6 @@ class FileRemote:
             raise
 
     async def close(self) -> None:
-        """Close the file, after the running batch. May be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -130,7 +128,6 @@ class FileRemote:
                 connection.execute(f"PRAGMA busy_timeout = {self._busy_seconds * 1000:.0f}").close()
 
     def _ready(self) -> sqlite3.Connection:
-        """The connection to the file that is now at the path."""
         if self._connection is not None and self._opened != _identity(self._path):
             self._disconnect()
         if self._connection is None:

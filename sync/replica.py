@@ -180,7 +180,6 @@ class Replica:
         self._polls = polls or Polls(remote)
 
     async def prepare(self, now: float) -> None:
-        """Create the missing tables of the remote."""
         await schema.prepare(self.remote, now)
 
     async def poll(self) -> Cursor:
@@ -312,6 +311,11 @@ class Replica:
         )
         return changed.affected == 1
 
+    async def is_retired(self, device: Device) -> bool:
+        """Whether a device was retired, and not reinstated since."""
+        sql = "SELECT 1 FROM replica_devices WHERE agent_id = ? AND device_id = ? AND retired_at"
+        return bool(await self._ask(sql, device.id))
+
     async def listed(self, kind: str) -> AsyncIterator[ListedRow]:
         """Every row of a kind, as it is named there, without its content."""
         after, is_last = "", False
@@ -374,7 +378,6 @@ class Replica:
         )
 
     async def count(self) -> int:
-        """The number of rows, deleted ones included."""
         [(number,)] = await self._ask("SELECT count(*) FROM rows WHERE agent_id = ?1")
         return whole(number)
 
@@ -437,7 +440,6 @@ class Polls:
             return self._heads[agent], clock() - self._at
 
     def leave(self, agent: str) -> None:
-        """Ask no longer for this agent."""
         self._agents.discard(agent)
 
     async def all(self) -> Mapping[str, Cursor]:

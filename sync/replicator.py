@@ -162,7 +162,6 @@ class Replicator:
         return self._urgent_at is not None or self._change_at is not None
 
     def changed(self, *, urgent: bool) -> None:
-        """Send the change soon."""
         clock = self._active_at = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:
             self._urgent_at = clock + self._timing.critical_seconds
@@ -190,7 +189,6 @@ class Replicator:
         self._asked.set()
 
     async def run(self) -> None:
-        """Replicate until cancelled."""
         self._active_at = asyncio.get_running_loop().time()
         while True:
             await self._until_due()

@@ -33,7 +33,6 @@ class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def latest(self) -> Stamp:
-        """The youngest stamp."""
         return max(self.stamps)
 
     @property
@@ -54,7 +53,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and id."""
         return self.kind, self.id
 
     def encoded(self) -> tuple[str | None, str]:

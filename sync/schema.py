@@ -23,7 +23,6 @@ MEMORIES: Final = """
 
 
 def _hot(section: str, aggregate: str) -> str:
-    """The entries of one section of the hot state, in their order."""
     return (
         f"json((SELECT {aggregate} FROM (SELECT id, data->'value' AS value FROM rows"
         f" WHERE agent_id = c.agent_id AND kind = 'hot' AND id > '{section}/'"

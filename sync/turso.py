@@ -27,8 +27,6 @@ from .ports import Result, SqlStatement, Usage, Value, address, check, whole
 T = TypeVar("T")
 # How long a connection is kept for the next call.
 _IDLE_SECONDS: Final = 60.0
-_PIPELINE: Final = "v2/pipeline"
-_NOT_FOUND: Final = 404
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -55,7 +53,6 @@ class TursoRemote:
         return f"TursoRemote({self._host!r})"
 
     async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
-        """Run the statements in order, in one transaction; as for `Remote`."""
         check(statements)
         if self._client.closed:
             raise Refused("bad_request", f"cannot use {self._host}: the connection was closed")
@@ -68,7 +65,6 @@ class TursoRemote:
             raise _told(error, self._token) from None
 
     async def close(self) -> None:
-        """Close the connections. May be called twice."""
         await self._client.close()
 
 
@@ -208,12 +204,12 @@ class _Client(HttpClient):
     async def _run(self, kind: str, request: Any) -> Any:
         # Closing the stream ends a transaction that a failure has left open.
         requests = [{"type": kind, **request}, {"type": "close"}]
-        ways = [(_PIPELINE, {"requests": requests}), (f"v1/{kind}", request)]
+        ways = [("v2/pipeline", {"requests": requests}), (f"v1/{kind}", request)]
         way, other = reversed(ways) if self._is_old else ways
         try:
             return await self._call(kind, *way)
         except _Answer as error:
-            if error.status != _NOT_FOUND:
+            if error.status != 404:
                 raise
         answer = await self._call(kind, *other)
         self._is_old = not self._is_old

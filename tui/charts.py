@@ -21,7 +21,6 @@ Rows: TypeAlias = Iterator[tuple[str, str | Text]]
 DEFAULT_THEME: Final = "thermocline"
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _BARS: Final = " ▁▂▃▄▅▆▇█"
-_STEPS: Final = (1, 2, 5, 10)
 # Deep water below, warm light above: the further down, the colder.
 THEMES: Final = (
     Theme(
@@ -74,11 +73,7 @@ THEMES: Final = (
 def paint(app: App[Any], name: str, *, bold: bool = False, on: str | None = None) -> Style:
     """A style in a colour of the theme, such as `primary`, `success`, `warning` or `error`.
 
-    Args:
-        app: has the theme.
-        name: the colour of the characters; "": that of the text.
-        bold: whether they are bold.
-        on: the colour behind them.
+    `name` is the colour of the characters ("": that of the text), `on` that behind them.
     """
     color, back = (
         None if not which else Color.parse(app.theme_variables[which]).rich_color
@@ -100,11 +95,7 @@ def bar(share: float, columns: int) -> tuple[str, str]:
 class Gauge(Widget):
     """`warm  ████▌────  45 %  23 of 50 KB`, in one line of any width.
 
-    Args:
-        label: what is measured.
-        label_columns: columns of the label, so that gauges below each other line up.
-        detail_columns: columns of the detail, likewise.
-        color: of the bar, up to the limit.
+    With `label_columns` and `detail_columns`, gauges below each other line up.
     """
 
     DEFAULT_CSS = """
@@ -163,7 +154,7 @@ def top_of(highest: float) -> float:
         power *= 10
     while power > highest:
         power /= 10
-    return next(step * power for step in _STEPS if step * power >= highest)
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= highest)
 
 
 def fitted(values: Sequence[float | None], columns: int) -> list[float | None]:
@@ -202,10 +193,7 @@ def number(value: float) -> str:
 class Spark(Widget):
     """Values over time: `stores/min  ▁▁▂▅▇▂▁   3   0-10` in a line, or a title above some rows.
 
-    Args:
-        label: what is measured.
-        unit: follows the numbers, such as ` ms`.
-        label_columns: columns of the label in a line, so that several line up.
+    The `unit` follows the numbers; with `label_columns` several lines line up.
     """
 
     DEFAULT_CSS = """
@@ -255,11 +243,7 @@ class Spark(Widget):
 
 
 class Facts(Static):
-    """Rows of a name and a value; drawn again only when something changed.
-
-    Args:
-        columns: of the names.
-    """
+    """Rows of a name and a value; drawn again only when something changed."""
 
     DEFAULT_CSS = """
     Facts { height: auto; text-wrap: nowrap; text-overflow: ellipsis; }

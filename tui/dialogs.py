@@ -57,12 +57,7 @@ class Dialog(ModalScreen[T | None]):
 
 
 class PageScreen(Dialog[None]):
-    """A page to read, such as all fields of an event.
-
-    Args:
-        title: above it.
-        content: harmless, as `Session.shown` makes it.
-    """
+    """A page to read, such as all fields of an event; its content is harmless (`Session.shown`)."""
 
     DEFAULT_CSS = """
     PageScreen > VerticalScroll { width: 80; }
@@ -106,13 +101,7 @@ class KeysScreen(PageScreen):
 
 
 class ConfirmScreen(Dialog[bool]):
-    """Asks for a word before an action that cannot simply be undone; True once it was typed.
-
-    Args:
-        title: what will be done, such as `Forget 3 memories`.
-        effects: what that means, a line each.
-        word: to be typed.
-    """
+    """Asks for a word before an action that cannot simply be undone; True once it was typed."""
 
     DEFAULT_CSS = """
     ConfirmScreen > VerticalScroll { border: round $error; }
@@ -143,13 +132,7 @@ class ConfirmScreen(Dialog[bool]):
 
 
 class ChooseScreen(Dialog[str]):
-    """A list; the value that was taken.
-
-    Args:
-        title: what is chosen.
-        choices: value and text of each.
-        chosen: the value that the list begins with.
-    """
+    """A list of values and their texts; the value that was taken."""
 
     DEFAULT_CSS = """
     ChooseScreen > VerticalScroll { width: 50; max-height: 80%; padding: 0; }
@@ -176,11 +159,7 @@ class ChooseScreen(Dialog[str]):
 
 
 class JumpScreen(Dialog[str]):
-    """The line after `:`; the word that was entered, completed.
-
-    Args:
-        words: what can be entered.
-    """
+    """The line after `:`; the word that was entered, completed."""
 
     DEFAULT_CSS = """
     JumpScreen { align: left bottom; background: transparent; }
@@ -209,9 +188,6 @@ class Field:
     """One value of a form, as text.
 
     Attributes:
-        name: its key in the values.
-        label: its name on the screen.
-        value: its initial text.
         about: what to enter, shown while it is empty.
         lines: its height; with more than one, Enter begins a new line.
         words: what completes the entry with the right arrow.
@@ -230,11 +206,7 @@ class Field:
 class FormScreen(Dialog[bool]):
     """A form for several values; it stays open until `save` accepts them, and then is True.
 
-    Args:
-        title: what is entered.
-        fields: from the top down.
-        save: takes the values; a `ValueError` or an error of the daemon says why it cannot.
-        notes: lines below the fields.
+    A `ValueError` or an error of the daemon in `save` says why it cannot.
     """
 
     DEFAULT_CSS = """

@@ -39,14 +39,7 @@ _READS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FeedEvent:
-    """One event of the daemon.
-
-    Attributes:
-        type: such as `memory.stored`.
-        agent: whose memory; "" for the daemon itself.
-        time: seconds since the epoch.
-        data: its other fields.
-    """
+    """One event of the daemon; its agent is "" for the daemon itself."""
 
     id: str
     type: str
@@ -100,10 +93,7 @@ class Snapshot:
 class Feed:
     """Follows one daemon until it is stopped.
 
-    Args:
-        connect: makes a client, for every agent; called again after each failure.
-        post: receives each snapshot, on a thread of the feed.
-        now: seconds since the epoch.
+    It connects again after each failure. `post` receives each snapshot, on a thread of the feed.
     """
 
     def __init__(
@@ -237,9 +227,6 @@ class Calls:
     """Runs functions of a client, each on a thread that ends with the program.
 
     A client serves one call at a time, so there are as many as there were calls at once.
-
-    Args:
-        connect: makes a client.
     """
 
     def __init__(self, connect: Callable[[], Client]) -> None:
@@ -248,12 +235,7 @@ class Calls:
         self._closed = False
 
     async def run(self, function: Callable[[Client], T], patience: float = USUAL_SECONDS) -> T:
-        """What `function` returns or raises; if the caller is cancelled, it runs to its end.
-
-        Args:
-            function: is called with a client, on a thread.
-            patience: seconds to wait for the daemon at a time.
-        """
+        """What `function` returns or raises; if the caller is cancelled, it runs to its end."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         client = self._idle.pop() if self._idle else self._connect()

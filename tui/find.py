@@ -31,15 +31,7 @@ _OTHERS: Final = 5
 
 
 class Result(NamedTuple):
-    """One result.
-
-    Attributes:
-        kind: what it is, in a word.
-        tab: where it is shown.
-        key: its id, path or key there; "" for the tab itself.
-        text: how it is listed.
-        stored: whether somebody stored the text.
-    """
+    """One result: its `key` is its id, path or key in the tab; "" for the tab itself."""
 
     kind: str
     tab: str

@@ -101,18 +101,10 @@ class Flash(Static):
 class Session(App[None]):
     """The program without its frame.
 
-    Args:
-        connect: makes a client for an agent's memory; None: the daemon's default agent.
-        agent: whose memory is shown first.
-        read_only: nothing can be changed.
-        now: seconds since the epoch.
-
     Attributes:
         snapshot: the daemon as it was a moment ago.
-        events: the latest events.
-        events_seen: how many there were.
+        events: the latest of all `events_seen`.
         calls: runs calls for the agent that is shown.
-        hide_texts: whether stored texts are shown as dots.
         undoable: the last change, while it can be undone.
     """
 
@@ -180,13 +172,7 @@ class Session(App[None]):
     # Questions; only from a worker
 
     async def confirm(self, title: str | Text, *effects: str | Text, word: str = "yes") -> bool:
-        """Whether the person typed `word` after having read what will happen.
-
-        Args:
-            title: what will be done.
-            *effects: what that means, a line each.
-            word: what is to be typed, the same as the verb where there is one.
-        """
+        """Whether the person typed `word` after having read what will happen, a line each."""
         return await self.push_screen_wait(ConfirmScreen(title, effects, word)) is True
 
     async def choose_from(

@@ -30,7 +30,6 @@ class Column(Generic[T]):
     """One column.
 
     Attributes:
-        label: its head.
         width: its columns on the screen; 0: the remaining width.
         cell: its text for a row, on one line; a `str` is not markup.
         key: the sort key; "" if it cannot be sorted by.
@@ -103,16 +102,11 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
     class Chosen(Message):
         """Enter or a second click."""
 
-        def __init__(self, table: PagedTable[T]) -> None:
-            super().__init__()
-            self.table = table
-
     class HeadClicked(Message):
-        """The head of a column."""
+        """The head of a column that can be sorted by."""
 
-        def __init__(self, table: PagedTable[T], column: str) -> None:
+        def __init__(self, column: str) -> None:
             super().__init__()
-            self.table = table
             self.column = column
 
     def __init__(
@@ -217,7 +211,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
 
     def action_choose(self) -> None:
         if self.row is not None:
-            self.post_message(self.Chosen(self))
+            self.post_message(self.Chosen())
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Keep it on the screen, and draw the two rows that look different."""
@@ -226,9 +220,6 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             top = at * self.lines + self._head - int(self.scroll_offset.y)
             self.refresh(Region(0, top, self.size.width, self.lines))
         self.post_message(self.Moved(self))
-
-    def watch_sorted_by(self) -> None:
-        self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -246,7 +237,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
             start = _MARK
             for column, width in self._laid_out():
                 if start <= event.x < start + width + _GAP and column.key:
-                    self.post_message(self.HeadClicked(self, column.key))
+                    self.post_message(self.HeadClicked(column.key))
                 start += width + _GAP
             return
         at = (int(self.scroll_offset.y) + event.y - self._head) // self.lines

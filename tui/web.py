@@ -24,11 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Door:
-    """Lets in one browser: the first request with the token gets a cookie, all others get 403.
-
-    Args:
-        port: where the view is served.
-    """
+    """Lets in one browser: the first request with the token gets a cookie, all others get 403."""
 
     def __init__(self, port: int) -> None:
         self._here = f"{HOST}:{port}"
@@ -81,13 +77,7 @@ def _same(text: str, wanted: str) -> bool:
 
 
 class WebServer(Server):
-    """Runs the view for each page that is open, behind a door.
-
-    Args:
-        command: the shell's command that runs the view.
-        port: on loopback.
-        say: receives the address.
-    """
+    """Runs the view for each page that is open, behind a door; `say` receives the address."""
 
     def __init__(self, command: str, port: int, say: Callable[[str], None]) -> None:
         super().__init__(command, host=HOST, port=port, title="Thermocline")

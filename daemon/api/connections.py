@@ -61,7 +61,6 @@ class PeerConnection(asyncio.Protocol):
     Attributes:
         gone: set when the caller has left.
         large_bodies: room for bodies that are more than a few pages, shared by all connections.
-        peer: who connected.
     """
 
     _transport: asyncio.Transport
@@ -184,11 +183,7 @@ class PeerConnection(asyncio.Protocol):
         self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait while the caller has too much to read.
-
-        Raises:
-            ConnectionResetError: the caller has left.
-        """
+        """Wait while the caller has too much to read; `ConnectionResetError` if it has left."""
         if self._writable is not None:
             await self._writable
         if self._transport.is_closing():

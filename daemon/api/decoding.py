@@ -25,22 +25,14 @@ _AGENT: Final = "agent"
 
 
 def body_as(body: bytes, kind: Any, spelled: dict[str, str]) -> Any:
-    """The JSON of a body as a `kind`; `spelled` receives the caller's spelling of other fields.
-
-    Raises:
-        InvalidInput: it is empty, is not JSON, or does not fit.
-    """
+    """The JSON of a body as a `kind`, else `InvalidInput`; `spelled` receives other spellings."""
     if not body:
         raise InvalidInput("cannot read the body: it is empty", hint="send JSON")
     return convert(_respelled(decode(body), kind, spelled), kind)
 
 
 def query_as(query: Mapping[str, Sequence[str]], kind: Any, spelled: dict[str, str]) -> Any:
-    """The parameters of a URL, each with its values, as a `kind`; lists are repeated or commas.
-
-    Raises:
-        InvalidInput: a parameter is unknown, or its value does not fit.
-    """
+    """A URL's parameters as a `kind`, else `InvalidInput`; lists are repeated or commas."""
     values = {name: value for name, value in query.items() if name != _AGENT}
     lists, fields = _list_fields(kind), _respelled(values, kind, spelled)
     for name, texts in fields.items():
@@ -57,7 +49,6 @@ def query_as(query: Mapping[str, Sequence[str]], kind: Any, spelled: dict[str, s
 
 @cache
 def _list_fields(kind: Any) -> frozenset[str]:
-    """The fields of a struct that take several values."""
     fields = msgspec.structs.fields(kind)
     return frozenset(field.encode_name for field in fields if tuple in _origins(field.type))
 

@@ -96,11 +96,7 @@ def _pop_first(mapping: dict[K, V]) -> tuple[K, V]:
 
 
 class RateLimit:
-    """Counts requests by agent.
-
-    Args:
-        clock: monotonic seconds.
-    """
+    """Counts requests by agent."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -108,11 +104,7 @@ class RateLimit:
         self._paid: dict[str, float] = {}
 
     def acquire(self, agent: str, per_second: float) -> None:
-        """Count a request of `agent`; 0: no limit.
-
-        Raises:
-            TooManyRequests: the rate is exceeded; this request does not count.
-        """
+        """Count a request of `agent`, or raise `TooManyRequests` and do not; 0: no limit."""
         if not per_second:
             return
         now = self._clock()

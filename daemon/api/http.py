@@ -91,11 +91,7 @@ class Body:
         return len(self._unread) > _UNREAD_BODY_BYTES
 
     async def read(self) -> bytes:
-        """What has arrived since the last time, or the next to arrive; b"" at its end.
-
-        Raises:
-            BadBody: the rest will not come.
-        """
+        """What arrived since, or the next to arrive; b"" at its end; else `BadBody`."""
         while not (self._unread or self.complete or self._broken):
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter

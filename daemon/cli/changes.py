@@ -143,7 +143,8 @@ def _history(args: Args, client: Caller) -> Shown:
     def show() -> None:
         page(
             "results",
-            *("{number}", "{at:ago}", _reason),
+            *("{number}", "{at:ago}"),
+            lambda row: "new conflict" if _is_new(row) else row["why"] or "edited",
             lambda version: version["writer"] or f"on {version['device'][:8]}",
             *("{kind} {id:short}", _replaced),
             empty=empty,
@@ -161,10 +162,6 @@ def _history(args: Args, client: Caller) -> Shown:
 
 def _is_new(version: Mapping[str, Any]) -> bool:
     return version["why"] == "conflict" and version.get("seen_at") is None
-
-
-def _reason(version: Mapping[str, Any]) -> str:
-    return "new conflict" if _is_new(version) else version["why"] or "edited"
 
 
 def _replaced(version: Mapping[str, Any]) -> str:

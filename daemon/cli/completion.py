@@ -28,13 +28,11 @@ def _completion(args: Args, _: Caller) -> None:
 
 
 def _words(verb: Verb) -> list[str]:
-    """The words that may follow a verb: its actions, or the choices of its word."""
     choices = [word for option in verb.options() if not option.flags for word in option.choices]
     return [form.action for form in verb.forms if form.action] or choices
 
 
 def _plain(text: str) -> str:
-    """A help text without what is special to a shell."""
     return re.sub(r"[^\w ,.;/()=-]", "", text)
 
 

@@ -19,7 +19,6 @@ from .terminal import agreed, show_json, show_rows, visible
 from .usage import Args, Form, Verb
 from .values import refuse, say, text_of
 
-_INSTRUCTIONS: Final = "instructions.md"
 _UPKEEP: Final = ("quick", "daily", "monthly")
 
 
@@ -179,7 +178,7 @@ def _is_there(wanted: list[Edit]) -> bool:
 
 
 def _block() -> str:
-    return Path(edits.__file__).with_name(_INSTRUCTIONS).read_text(encoding="utf-8").strip()
+    return Path(edits.__file__).with_name("instructions.md").read_text(encoding="utf-8").strip()
 
 
 VERBS: Final = {

@@ -138,7 +138,6 @@ def say_skipped(answer: Answer) -> None:
 
 
 def _validate(args: Args, client: Caller) -> int:
-    """Check a note; the exit code is the number of warnings."""
     try:
         body = {} if args.file is None else {"text": text_in(args.file), "file": args.file}
         answer = client.call("POST /api/validate", **body)

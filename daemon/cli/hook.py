@@ -110,11 +110,8 @@ class _Daemon:
 class SessionEvent:
     """One event of a session.
 
-    Args:
-        event: what the client wrote.
-        agent: whose memory; None: the project's, or the daemon's default.
-        answer: called with the answer for the client, if there is one.
-        program: the name of the client, which its turns are recorded with.
+    Without an `agent` it is the project's, or the daemon's default. `answer` is called with the
+    answer for the client, if there is one; its turns are recorded with the name of its `program`.
     """
 
     def __init__(
@@ -138,7 +135,6 @@ class SessionEvent:
         self._conversation = f"{self._project.name}/{named(session) or 'session'}"[:200]
 
     def handle(self, socket: str) -> None:
-        """Answer the event, and observe what it tells."""
         handler = _HANDLERS.get(self._name)
         # What a subagent is told to do, no person has said.
         if handler is None or self._project.word == OFF or self._text("agent_id"):
@@ -146,7 +142,6 @@ class SessionEvent:
         handler(self, _Daemon(socket, self._agent, self._program))
 
     def started(self, daemon: _Daemon) -> None:
-        """What is always worth knowing."""
         self._send_context(daemon, {})
 
     def prompted(self, daemon: _Daemon) -> None:
@@ -166,7 +161,6 @@ class SessionEvent:
         self._observe(daemon, [("user", prompt), ("assistant", answer)])
 
     def compacted(self, daemon: _Daemon) -> None:
-        """Observe the summary of a compaction."""
         self._observe(daemon, [("assistant", self._text("compact_summary"))])
 
     def ended(self, daemon: _Daemon) -> None:

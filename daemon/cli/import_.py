@@ -105,7 +105,6 @@ def _reading(
 
 
 def _refuse_database(source: SourcePath) -> None:
-    """Refuse a database in which no format is detected."""
     databases = [] if source.is_folder else source.databases()
     if not databases:
         return
@@ -119,7 +118,6 @@ def _refuse_database(source: SourcePath) -> None:
 
 
 def _agree(args: Args, format_: str, detected: list[str]) -> None:
-    """Refuse a named format where another is detected."""
     if detected and format_ not in detected:
         kind = " and ".join(detected)
         if str(args.path).lower().endswith(".md") and detected == ["evoclaw"]:
@@ -307,7 +305,6 @@ def _parts(document: Document) -> Iterator[str]:
 
 
 def _run_whole(args: Args, client: Caller, token: str | None) -> None:
-    """Import a database or standard input, in one request for each agent."""
     request: dict[str, Any]
     if args.path:
         request = {"text": decoded(read_stdin(), "standard input"), "name": ""}

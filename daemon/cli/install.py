@@ -10,9 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
-
-import msgspec
+from typing import Final, NamedTuple
 
 from ..client.caller import Caller
 from ..client.errors import ClientError
@@ -26,16 +24,14 @@ from .values import PROGRAM, WrongUsage, refuse
 # Beside the packages, in a checkout as in what is installed.
 UNITS: Final = Path(__file__).parents[2] / "systemd"
 _MARK: Final = "# Written by `thermocline install`."
-_COMMAND: Final = "@COMMAND@"
 _NAMES: Final = ("thermocline.socket", "thermocline.service")
-_BOOTED: Final = Path("/run/systemd/system")
 # The unit's sandbox hides these.
 _HIDDEN: Final = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S108 - not used
 _ASK: Final = "give --yes to do it, or --dry-run to see what would be done"
 _PLAIN: Final = re.compile(r"[\w/.+@:=-]+")
 
 
-class System(msgspec.Struct, frozen=True):
+class System(NamedTuple):
     """The folder of the units, and the systemd that runs them.
 
     Attributes:
@@ -47,7 +43,6 @@ class System(msgspec.Struct, frozen=True):
     user: bool
 
     def files(self) -> dict[Path, str]:
-        """The files that belong on the system, by place, and their names in `UNITS`."""
         if self.user:
             home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
             folder = Path(home).expanduser() / "systemd/user"
@@ -67,12 +62,11 @@ class System(msgspec.Struct, frozen=True):
         return paths + [str(drop_ins)] * drop_ins.exists()
 
     def command(self, *more: str) -> list[str]:
-        """`systemctl` with these words."""
         return ["systemctl", *(["--user"] if self.user else []), *more]
 
     def manager_runs(self) -> bool:
         """Whether the system's systemd, or the user's, is running."""
-        if self.prefix is not None or not _BOOTED.is_dir():
+        if self.prefix is not None or not Path("/run/systemd/system").is_dir():
             return False
         runtime = os.environ.get("XDG_RUNTIME_DIR", "")
         return not self.user or Path(runtime, "systemd").is_dir()
@@ -81,27 +75,17 @@ class System(msgspec.Struct, frozen=True):
         return path if self.prefix is None else self.prefix / path.relative_to("/")
 
 
-class Step(msgspec.Struct):
-    """One file, and what is done with it: `write`, `replace`, `keep`, `remove` or `edit`."""
-
-    action: str
-    path: str
-
-
-class Plan(msgspec.Struct):
+class Plan(NamedTuple):
     """What changes on the system.
 
     Attributes:
+        files: what is done with each: `write`, `replace`, `keep`, `remove` or `edit`.
         before, after: the commands that systemd gets before and after the files change.
-        done: whether it was carried out.
-        left: commands that a person still has to run.
     """
 
-    files: list[Step]
+    files: list[tuple[str, Path]]
     before: list[list[str]]
     after: list[list[str]]
-    done: bool = False
-    left: list[str] = []
 
 
 def _install(args: Args, _: Caller) -> int:
@@ -115,16 +99,16 @@ def _install(args: Args, _: Caller) -> int:
     if target.prefix is None:
         _check_command(command, target)
     wanted = contents(target, command)
-    steps = [Step(_action(path, content), str(path)) for path, content in wanted.items()]
-    changes = any(step.action != "keep" for step in steps)
+    steps = [(_action(path, content), path) for path, content in wanted.items()]
+    actions = {action for action, _ in steps}
     commands = [] if target.user else [
         ["systemd-sysusers", "thermocline.conf"],
         ["systemd-tmpfiles", "--create", "thermocline.conf"],
     ]  # fmt: skip
-    if changes:
+    if actions != {"keep"}:
         commands.append(target.command("daemon-reload"))
     commands.append(target.command("enable", "--now", *_NAMES))
-    if any(step.action == "replace" for step in steps):
+    if "replace" in actions:
         # What runs has the settings of the unit before.
         commands.append(target.command("try-restart", "thermocline.service"))
 
@@ -140,13 +124,14 @@ def _install(args: Args, _: Caller) -> int:
 def _uninstall(args: Args, client: Caller) -> int:
     target = _target(args)
     there = [path for path in target.files() if path.exists()]
-    steps = [Step("remove" if _is_ours(path) else "keep", str(path)) for path in there]
+    leaving = [path for path in there if _is_ours(path)]
     pages = _pages_with_section(client) if target.prefix is None else []
-    steps += [Step("edit", str(page)) for page in pages]
-    leaving = [Path(step.path) for step in steps if step.action == "remove"]
     units = any(path.name in _NAMES for path in leaving)
     plan = Plan(
-        steps,
+        [
+            *(("remove" if path in leaving else "keep", path) for path in there),
+            *(("edit", page) for page in pages),
+        ],
         [target.command("disable", "--now", *_NAMES)] if units else [],
         [target.command("daemon-reload")] if units else [],
     )
@@ -184,8 +169,9 @@ def _target(args: Args) -> System:
 
 
 def _carry_out(args: Args, target: System, plan: Plan, change: Callable[[], None]) -> int:
-    changes = [step for step in plan.files if step.action != "keep"]
-    managed = target.manager_runs()
+    changes = any(action != "keep" for action, _ in plan.files)
+    managed, done = target.manager_runs(), False
+    left: list[str] = []
     if not args.json:
         _show(plan, managed=managed)
     if not args.dry_run and (changes or (managed and plan.after)):
@@ -199,22 +185,23 @@ def _carry_out(args: Args, target: System, plan: Plan, change: Callable[[], None
             return 1
         # Other users read these files, whatever the umask of the person who installs.
         os.umask(0o022)
-        plan.left += _run(plan.before) if managed else []
+        left += _run(plan.before) if managed else []
         change()
-        plan.left += _run(plan.after) if managed else _lines(plan.before + plan.after)
-        plan.done = True
+        left += _run(plan.after) if managed else _lines(plan.before + plan.after)
+        done = True
     if args.json:
-        show_json(msgspec.to_builtins(plan))
-    elif plan.done and plan.left:
+        files = [{"action": action, "path": str(path)} for action, path in plan.files]
+        show_json({**plan._asdict(), "files": files, "done": done, "left": left})
+    elif left:
         print("left to run:" if managed else "then, where systemd runs:")
-        for line in plan.left:
+        for line in left:
             print(f"  {visible(line)}")
-    return 1 if managed and plan.left else 0
+    return 1 if managed and left else 0
 
 
 def _show(plan: Plan, *, managed: bool) -> None:
-    for step in plan.files:
-        print(f"{step.action:<8}{visible(step.path)}", flush=True)
+    for action, path in plan.files:
+        print(f"{action:<8}{visible(str(path))}", flush=True)
     if managed:
         for line in _lines(plan.before + plan.after):
             print(f"{'run':<8}{visible(line)}", flush=True)
@@ -223,7 +210,6 @@ def _show(plan: Plan, *, managed: bool) -> None:
 
 
 def _run(commands: list[list[str]]) -> list[str]:
-    """Run the commands; return those that failed."""
     failed = []
     for command in commands:
         try:
@@ -245,7 +231,7 @@ def contents(target: System, command: str) -> dict[Path, bytes]:
     files = {}
     for path, name in target.files().items():
         edit = f" Own settings: `{' '.join(target.command('edit', path.name))}`."
-        text = (UNITS / name).read_text(encoding="utf-8").replace(_COMMAND, _quoted(command))
+        text = (UNITS / name).read_text(encoding="utf-8").replace("@COMMAND@", _quoted(command))
         files[path] = f"{_MARK}{edit * (path.name in _NAMES)}\n{text}".encode()
     return files
 
@@ -267,7 +253,6 @@ def _is_ours(path: Path) -> bool:
 
 
 def _check_command(command: str, target: System) -> None:
-    """Refuse a command that the service could not start."""
     if not os.access(command, os.X_OK):
         raise InvalidInput(
             f"cannot start {command}: it is no command", hint="name it with --command"

@@ -178,10 +178,6 @@ def _show_answers(answer: Answer, *names: str) -> None:
         show_rows(("", *(item[name] for name in names)) for item in entry["used"])
 
 
-def _show_all(answer: Answer, _: Answer) -> None:
-    show_json(answer)
-
-
 _TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
 
 VERBS: Final = {
@@ -258,7 +254,7 @@ VERBS: Final = {
             "add INTENT", "POST /api/experiences", "added {id}",
             "type! solution! tags user success_score weight",
         ),
-        Form("show ID", "GET /api/experiences/{id}", _show_all, ""),
+        Form("show ID", "GET /api/experiences/{id}", lambda answer, _: show_json(answer), ""),
         Form(
             "use ID", "POST /api/experiences/{id}/use",
             "used {use_count:time times}, weight {weight:share}", "",
@@ -333,7 +329,7 @@ VERBS: Final = {
             "status limit offset",
         ),
         Form("start [NAME]", "POST /api/sessions", "{id}", "category paths conversation user"),
-        Form("show ID", "GET /api/sessions/{id}", _show_all, ""),
+        Form("show ID", "GET /api/sessions/{id}", lambda answer, _: show_json(answer), ""),
         Form("archive ID", "POST /api/sessions/{id}/archive", "{status} {id}", ""),
         Form("reopen ID", "POST /api/sessions/{id}/reopen", "{status} {id}", ""),
         Form("used ID", "GET /api/sessions/{id}/used", _show_used, "answer limit offset"),

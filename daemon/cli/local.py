@@ -172,8 +172,6 @@ def _config(args: Args, client: Caller) -> None:
         show_json({"ok": True, "files": [str(path) for path in loaded.files]})
     elif args.check:
         print(f"ok: {number_of(len(loaded.files), 'file', 'files')} read")
-    elif args.json and args.key is None:
-        show_json(config.document(loaded))
     else:
         fields = ("key", "value", "origin")
         entries = [dict(zip(fields, entry, strict=True)) for entry in config.describe(loaded)]

@@ -30,7 +30,6 @@ _HOST: Final = "127.0.0.1"
 _SECONDS: Final = 3.0
 _LONGEST_LIST: Final = 1 << 20
 _SOCKETS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
-_LISTENS: Final = "0A"
 
 
 def with_local_model(
@@ -59,7 +58,7 @@ def local_model(client: Caller, env: Mapping[str, str] = os.environ) -> dict[str
         return {}
     ports = ports_of(env)
     for port in ports:
-        if has_model(port):
+        if models_at(port):
             endpoint = f"http://{_HOST}:{port}/v1"
             say(f"no model is configured; asking the one at {endpoint}")
             return {"llm_endpoint": endpoint}
@@ -81,14 +80,6 @@ def ports_of(env: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def has_model(port: int, tables: Sequence[str] = _SOCKETS) -> bool:
-    """Whether a server at this port of the loopback lists models, in OpenAI's protocol.
-
-    Servers of other users of the device are not used: they would see the memories.
-    """
-    return bool(models_at(port, tables))
-
-
 def encoder_here(env: Mapping[str, str]) -> tuple[str, str] | None:
     """A model on this device whose name says that it encodes texts.
 
@@ -108,11 +99,12 @@ def encoder_here(env: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def models_at(port: int, tables: Sequence[str] = _SOCKETS) -> Sequence[Mapping[str, Any]]:
-    """The models that a server of this user lists at a port; none if there is no server."""
-    return () if any(map(_is_anothers, _owners(port, tables))) else _listed(port)
+    """The models that a server at this port of the loopback lists, in OpenAI's protocol.
 
-
-def _listed(port: int) -> Sequence[Mapping[str, Any]]:
+    None of a server of another user of the device, who would see the memories.
+    """
+    if any(map(_is_anothers, _owners(port, tables))):
+        return ()
     from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - few commands ask
 
     until = time.monotonic() + _SECONDS
@@ -145,7 +137,7 @@ def _owners(port: int, tables: Sequence[str]) -> set[int]:
         owners |= {
             int(row[7])
             for row in rows
-            if row[3] == _LISTENS and int(row[1].rpartition(":")[2], 16) == port
+            if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port
         }
     return owners
 

@@ -42,11 +42,7 @@ With --json an error is printed on standard output, as {"error": {"code", "messa
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; only the result goes to standard output.
-
-    Args:
-        argv: the words after the program's name; default: those of this process.
-    """
+    """Run one command and return its exit code; only the result goes to standard output."""
     words = sys.argv[1:] if argv is None else [*argv]
     as_json = "--json" in words
     try:

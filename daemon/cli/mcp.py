@@ -39,7 +39,6 @@ _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -3260
 _NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603
 # It turns the resources of a server into four more tools, and reads none by itself.
 _WITHOUT_RESOURCES: Final = ("openclaw",)
-_CANCELLABLE: Final = ("tools/call", "resources/read")
 _HOT: Final = "memory://hot"
 _MEMORY: Final = "memory://"
 _HOT_RESOURCE: Final = {
@@ -118,13 +117,7 @@ class _Refused(Exception):
 
 
 class Bridge:
-    """Answers one client's requests.
-
-    Args:
-        preset: whose tools it offers.
-        daemon: to the daemon.
-        out: where answers go, one a line.
-    """
+    """Answers one client's requests, one a line, with the tools of a preset."""
 
     def __init__(self, preset: str, daemon: _DaemonConnection, out: BinaryIO) -> None:
         self._preset = preset
@@ -151,7 +144,6 @@ class Bridge:
         }
 
     def run(self, lines: BinaryIO) -> None:
-        """Take requests until they end, and let those under way end."""
         while line := lines.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
                 while (rest := lines.readline(_PIECE)) and not rest.endswith(b"\n"):
@@ -177,7 +169,7 @@ class Bridge:
             key, text = why
             self._send(key, error=_Refused(_NO_REQUEST, text).error)
         elif isinstance(message, dict) and isinstance(message.get("method"), str):
-            if "id" in message and message["method"] in _CANCELLABLE:
+            if "id" in message and message["method"] in ("tools/call", "resources/read"):
                 self._begin(_key(message["id"]), self._answer_cancellable, message)
             elif "id" in message:
                 self._write(self._answer(message))
@@ -304,11 +296,7 @@ class Bridge:
 
 
 class _DaemonConnection:
-    """Connections to the daemon, which may have to be started first.
-
-    Attributes:
-        program: the client, as it names itself.
-    """
+    """Connections to the daemon, which may have to be started first."""
 
     def __init__(self, socket: str | None, agent: str | None, *, start: bool, off: str) -> None:
         self._socket = socket

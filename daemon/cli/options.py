@@ -36,7 +36,6 @@ FIELDS: Final = """
 --expires WHEN                          7d, an ISO 8601 time, or never
 --data JSON                             any other data; - reads standard input
 """
-_METADATA: Final = ("urls", "commands", "paths")
 
 # Conditions of `list` and `retrieve`.
 FILTERS: Final = """
@@ -73,7 +72,7 @@ def fields_of(args: Args) -> dict[str, Any]:
         *("tags", "source", "actor", "group", "position", "expires", "data"),
     )
     fields = args.present(*names)
-    if metadata := args.present(*_METADATA):
+    if metadata := args.present(*("urls", "commands", "paths")):
         fields["metadata"] = metadata
     if fields.get("expires") == "never":
         fields["expires"] = None
@@ -104,13 +103,18 @@ def token_of(args: Args) -> str | None:
     if args.auth_token and args.token_file:
         raise WrongUsage("give the token once: with --token-file, or with --auth-token")
     if args.token_file:
-        token = text_in(args.token_file).strip()
-        if not token or len(token.split()) > 1:
-            raise WrongUsage(f"cannot use {args.token_file}: expected a token and nothing else")
-        return token
+        return token_in(args.token_file)
     if args.auth_token:
         say("every user of this machine can see --auth-token; --token-file FILE hides the token")
     return args.auth_token or None
+
+
+def token_in(file: str) -> str:
+    """The token that is all of a file. Raises as `token_of`."""
+    token = text_in(file).strip()
+    if len(token.split()) != 1:
+        raise WrongUsage(f"cannot use {file}: expected a token and nothing else")
+    return token
 
 
 def patience(database: dict[str, str]) -> float:

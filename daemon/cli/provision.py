@@ -11,9 +11,10 @@ from ..cloud.account import Secret
 from ..cloud.provider import TURSO, TursoProvider
 from ..errors import Conflict
 from ..runtime import atomic
+from .options import token_in
 from .terminal import show_json, visible
 from .usage import Args, Form, Verb
-from .values import WrongUsage, refuse, text_in
+from .values import refuse
 
 _TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
 _CONFIG_NAME: Final = "config.json"
@@ -24,9 +25,7 @@ _PLACE: Final = "~/.config/thermocline"
 def _provision(args: Args, _client: Caller) -> int:
     refuse(not args.org, "name the organization: --org ORG")
     refuse(not args.api_token_file and not args.dry_run, "name a file: --api-token-file FILE")
-    token = "" if args.dry_run else text_in(args.api_token_file).strip()
-    if len(token.split()) > 1 or (not token and not args.dry_run):
-        raise WrongUsage(f"cannot use {args.api_token_file}: expected a token and nothing else")
+    token = "" if args.dry_run else token_in(args.api_token_file)
     provider = TursoProvider(args.org, args.group or "default", Secret(token), args.api or TURSO)
     expiration = args.expires or "never"
     calls = provider.calls(args.owner, expiration)

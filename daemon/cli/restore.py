@@ -77,16 +77,16 @@ def _request(args: Args) -> RestoreRequest:
 
 
 def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: bool) -> int:
-    from ..cloud import command  # noqa: PLC0415 - likewise
+    from ..cloud import command, join  # noqa: PLC0415 - likewise
 
     if request.dry_run:
-        measured = command.measure(request)
+        measured = command.from_replica(request, join.Restorer.measure)
         if as_json:
             show_json(msgspec.to_builtins({"dry_run": True, "agents": measured}))
         else:
             _show_measured(measured)
         return 0
-    outcome = command.from_replica(request)
+    outcome = command.from_replica(request, join.Restorer.join)
     if as_json:
         failed = {name: error.as_dict() for name, error in outcome.failed.items()}
         show_json({"restored": msgspec.to_builtins(outcome.restored), "failed": failed})

@@ -1,6 +1,6 @@
 """The scripts of EvoClaw's tiered memory, as their callers know them.
 
-`thermocline connect openclaw` replaces each by a script that calls `run` in the interpreter that
+`thermocline connect openclaw` replaces each by a script that calls ours in the interpreter that
 started it, or starts this module if that interpreter cannot load the package.
 """
 
@@ -29,17 +29,6 @@ _DISTILLED: Final = (
     *("distilled", "mode", "original_size", "distilled_size", "compression_ratio"),
     *("core_summary", "core_size"),
 )
-
-
-def run(script: str, options: Sequence[str], words: Sequence[str]) -> int:
-    """Run a script by its name; return its exit code.
-
-    Args:
-        script: one of `SCRIPTS`.
-        options: what the connection was made with, such as `--agent-id`.
-        words: the arguments that the script was called with.
-    """
-    return SCRIPTS[script](options, words)
 
 
 def _memory_cli(options: Sequence[str], words: Sequence[str]) -> int:
@@ -156,4 +145,4 @@ SCRIPTS: Final[Mapping[str, Callable[[Sequence[str], Sequence[str]], int]]] = {
 if __name__ == "__main__":
     # The number of options stands before them.
     _name, _number, *_words = sys.argv[1:]
-    sys.exit(run(_name, _words[: int(_number)], _words[int(_number) :]))
+    sys.exit(SCRIPTS[_name](_words[: int(_number)], _words[int(_number) :]))

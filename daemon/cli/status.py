@@ -25,7 +25,6 @@ _HEAD: Final = (
     "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "files", "disk", "sync",
     "upkeep", "",
 )  # fmt: skip
-_BYTES: Final = ("hot_bytes", "warm_bytes")
 _BAR_CELLS: Final = 10
 # The exit code of every verb when no daemon answers.
 _UNREACHABLE: Final = 3
@@ -234,7 +233,7 @@ def _compared(name: str, compared: Answer) -> tuple[str, ...]:
 
 
 def _amount(name: str, value: float) -> str:
-    return wording.size(value) if name in _BYTES else f"{value:,.6g}"
+    return wording.size(value) if name in ("hot_bytes", "warm_bytes") else f"{value:,.6g}"
 
 
 def _bar(name: str, value: int, limit: int, unit: str = "") -> tuple[str, str, str]:

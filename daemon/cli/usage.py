@@ -41,7 +41,6 @@ options of every verb:
 --help, -h                        show this help
 """
 VALUED: Final = ("--socket", "--agent-id", "--agent")
-_COMMON_FIELDS: Final = {"socket", "agent", "json", "help"}
 # Values that `-` does not take from standard input: the first name files, which the verbs read.
 FILES: Final = {"FILE", "DIR", "PATH", "SOCKET"}
 LITERAL: Final = {"KEY"}
@@ -49,11 +48,7 @@ _HELP_COLUMN: Final = 26
 
 
 class Args:
-    """The values of words and options, by field; None, or () of repeated ones, where left out.
-
-    Attributes:
-        json: whether the answer is to be JSON.
-    """
+    """The values of words and options, by field; None, or () of repeated ones, where left out."""
 
     json: bool
 
@@ -73,12 +68,8 @@ class Option:
     """One option of a verb, or one of its words.
 
     Attributes:
-        flags: its names; none for a word.
         field: the field of the request that it fills.
         values: the metavariables of its values; none for a switch.
-        optional: whether its value may be left out.
-        help: one sentence.
-        heading: the group of options that it belongs to.
     """
 
     def __init__(self, declared: str, text: str, heading: str) -> None:
@@ -261,7 +252,6 @@ def _unknown(flag: str, known: Iterable[str]) -> str:
 
 
 def _form(name: str, verb: Verb, words: list[str]) -> tuple[Form, list[str]]:
-    """The form of the verb, and its own words; without any word the first form."""
     actions = {form.action: form for form in verb.forms}
     if "" in actions or not words:
         return verb.forms[0], words
@@ -307,7 +297,6 @@ def _value(option: Option, flag: str, texts: list[str]) -> Any:
 def _check(
     name: str, verb: Verb, form: Form, present: dict[str, str], options: Iterable[Option]
 ) -> None:
-    """Refuse options that the form does not take, or that exclude each other."""
     alone = [flag for field, flag in present.items() if field in verb.exclusive]
     if len(alone) > 1:
         raise WrongUsage(f"{alone[0]} and {alone[1]} exclude each other")
@@ -316,7 +305,7 @@ def _check(
         if (
             form.options is not None
             and flag[:2] == "--"
-            and field not in form.options | _COMMON_FIELDS
+            and field not in form.options | {"socket", "agent", "json", "help"}
         ):
             raise WrongUsage(f"{title} takes no {flag}")
     for needed in form.needed:
@@ -349,7 +338,6 @@ def _columns() -> int:
 
 
 def _options_of(form: Form, options: Iterable[Option]) -> Iterator[str]:
-    """The options of a form, as its usage shows them."""
     if form.options is None:
         yield "[options]"
         return

@@ -85,7 +85,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _json_or_text(flag: str, text: str) -> Any:
-    """The value of JSON, else the text itself."""
     try:
         return json_of(flag, text)
     except WrongUsage:

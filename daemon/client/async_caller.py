@@ -46,11 +46,7 @@ class AsyncCaller(BaseCaller):
     async def stream(
         self, path: str, query: Query, last_id: str | None
     ) -> AsyncGenerator[tuple[str, str, Json]]:
-        """The server-sent events of `path` as (id, type, data), until the daemon ends them.
-
-        Raises:
-            AnswerLost: the stream broke off or fell silent.
-        """
+        """Events of `path` as (id, type, data), until they end or break off (`AnswerLost`)."""
         events = Events()
         async with aclosing(_run_stream(self._stream_of(path, query, last_id))) as pieces:
             async for piece in pieces:
@@ -58,11 +54,7 @@ class AsyncCaller(BaseCaller):
                     yield event
 
     def download(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes]:
-        """The bytes of an answer of any length, in pieces, over a separate connection.
-
-        Raises:
-            AnswerLost: it broke off or fell silent.
-        """
+        """An answer in pieces, over a separate connection; `AnswerLost` if it breaks off."""
         return _run_stream(self._file_of(path, query))
 
     async def _run(self, steps: Steps[T]) -> T:

@@ -61,12 +61,7 @@ _LEAVING: Final = b'"shutting_down"'
 
 
 def url_path(template: str, fields: dict[str, Any]) -> str:
-    """The path of `/api/kv/{key}`: takes the values of its names, percent-encoded, out of `fields`.
-
-    Raises:
-        ApiError: a value is empty.
-        TypeError: a value is missing.
-    """
+    """The path of `/api/kv/{key}` with the values of its names, which it takes out of `fields`."""
     collection, *named = template.split("/{")
     path = collection
     for part in named:
@@ -168,11 +163,7 @@ class BaseCaller:
         raise NotImplementedError
 
     def parsed(self, answer: Response) -> Json:
-        """The JSON of an answer, or its text where it is text.
-
-        Raises:
-            ApiError: it is a refusal.
-        """
+        """The JSON of an answer, or its text where it is text; raises `ApiError` for a refusal."""
         value = self.content(answer)
         if answer.status >= 400:
             raise refusal(answer.status, value)
@@ -284,7 +275,6 @@ class BaseCaller:
             self._idle.pop().close()
 
     def _stream_of(self, path: str, query: Query, last_id: str | None) -> StreamSteps:
-        """The pieces of a stream of events."""
         headers = {"Accept": "text/event-stream"}
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
@@ -292,7 +282,6 @@ class BaseCaller:
         return self._pieces(request, max(self._timeout, _SILENCE_SECONDS))
 
     def _file_of(self, path: str, query: Query | None) -> StreamSteps:
-        """The pieces of an answer of any length."""
         request = request_of("GET", path, self._query(query), {})
         return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
 
@@ -367,21 +356,13 @@ class Caller(BaseCaller):
     def stream(
         self, path: str, query: Query, last_id: str | None
     ) -> Iterator[tuple[str, str, Json]]:
-        """The server-sent events of `path` as (id, type, data), until the daemon ends them.
-
-        Raises:
-            AnswerLost: the stream broke off or fell silent.
-        """
+        """Events of `path` as (id, type, data), until they end or break off (`AnswerLost`)."""
         events = Events()
         for piece in perform_stream(self._stream_of(path, query, last_id)):
             yield from events.feed(piece)
 
     def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
-        """The bytes of an answer of any length, in pieces, over a separate connection.
-
-        Raises:
-            AnswerLost: it broke off or fell silent.
-        """
+        """An answer in pieces, over a separate connection; `AnswerLost` if it breaks off."""
         return perform_stream(self._file_of(path, query))
 
     def _run(self, steps: Steps[T]) -> T:

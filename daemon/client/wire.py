@@ -141,11 +141,7 @@ class Connection:
 
     @classmethod
     def open(cls, path: str, patience: float) -> Steps[Self]:
-        """Connect; retry while more callers wait than the kernel's queue holds.
-
-        Raises:
-            OSError: nothing accepts connections there.
-        """
+        """Connect; retry while the kernel's queue is full; `OSError` if nobody listens."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         until = time.monotonic() + patience
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -23,9 +22,6 @@ RING_FILE: Final = "keyring"
 OF_A_CALL: Final = "the call"
 _TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
 _LONGEST_FILE: Final = 65_536
-# How long the content of the files is cached.
-_SECONDS: Final = 30.0
-_USELESS_SECONDS: Final = 5.0
 
 
 class Secret:
@@ -35,7 +31,6 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The text itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -59,7 +54,6 @@ class Account(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> Literal["turso", "file"]:
-        """Whether it is a remote database or a local file."""
         return "file" if self.url.startswith("file:") else "turso"
 
     def way_out(self, code: str) -> str | None:
@@ -126,61 +120,28 @@ def account_of(
 
 
 class Known(msgspec.Struct):
-    """The cached account of an agent: its time, its configuration, and its error."""
+    """The account of an agent as it was read last, or why it cannot be used."""
 
-    at: float
-    configuration: object
     account: Account | None = None
     error: ThermoclineError | None = None
 
 
 class Accounts:
-    """The accounts of agents, cached until they expire or the configuration changes.
+    """The accounts of agents, and what was read last; `find` reads one, on a thread."""
 
-    `find` returns the account of an agent; it is called on a thread.
-    """
-
-    def __init__(
-        self, find: Callable[[str], Account | None], configuration: Callable[[], object]
-    ) -> None:
+    def __init__(self, find: Callable[[str], Account | None]) -> None:
         self._find = find
-        self._configuration = configuration
-        self._known: dict[str, Known] = {}
-
-    async def of(self, agent: str, *, locked_out: bool = False) -> Account | None:
-        """The agent's account, cached for at most half a minute; errors as for `account_of`."""
-        known = self._known.get(agent)
-        if known is None or known.configuration is not self._configuration():
-            return await self.read(agent)
-        useless = locked_out or known.error is not None
-        if time.monotonic() - known.at >= (_USELESS_SECONDS if useless else _SECONDS):
-            return await self.read(agent)
-        if known.error is not None:
-            raise known.error
-        return known.account
+        self.known: dict[str, Known] = {}
 
     async def read(self, agent: str) -> Account | None:
-        """The agent's account by the files as they are now; raises as `of`."""
-        known = self._known[agent] = Known(time.monotonic(), self._configuration())
+        """The agent's account by the files as they are now; errors as for `account_of`."""
         try:
-            known.account = await asyncio.to_thread(self._find, agent)
+            account = await asyncio.to_thread(self._find, agent)
         except ThermoclineError as error:
-            known.error = error
+            self.known[agent] = Known(error=error)
             raise
-        return known.account
-
-    def known(self, agent: str) -> Known | None:
-        """The cached account."""
-        return self._known.get(agent)
-
-    def fail(self, agent: str, error: ThermoclineError) -> None:
-        """Note that the account cannot be used."""
-        if agent in self._known:
-            self._known[agent].error = error
-
-    def forget(self, agent: str) -> None:
-        """Drop it from the cache."""
-        self._known.pop(agent, None)
+        self.known[agent] = Known(account)
+        return account
 
 
 def complete(url: str) -> str:

@@ -88,7 +88,6 @@ class Archive(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes of all files, unpacked."""
         return sum(entry.size for entry in self.files)
 
 
@@ -330,7 +329,6 @@ def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryI
 
 
 def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> ArchivedFile:
-    """Hash a file, and write it if wanted."""
     digest, size = hashlib.sha256(), 0
     path = Path(os.devnull) if into is None else into / member.name
     if into is not None:

@@ -24,7 +24,7 @@ from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from .archive import is_sealed
-from .join import Outcome, Restorer, RestoreRequest, RestoreSize, give_keys
+from .join import Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
 from .unpack import Restored, restore_file
 from .usage import FILE as USAGE_FILE
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from .keychain import Keychain
 
 T = TypeVar("T")
-_OF_REPLICA: Final = "replica_"
 _PER_AGENT: Final = "{agent}"
 _ELSEWHERE_SECONDS: Final = 5.0
-_MOST_TRIES: Final = 3
 _NAME_KEY: Final = "name a file with the recovery key: --recovery-key-file"
 
 
@@ -67,24 +65,15 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
     return asyncio.run(unseal())
 
 
-def from_replica(request: RestoreRequest) -> Outcome:
-    """Restore from a database. Blocking; after Ctrl-C another run resumes it."""
-    return _run(request, Restorer.join)
-
-
-def measure(request: RestoreRequest) -> list[RestoreSize]:
-    """Only count what is in a database. Blocking."""
-    return _run(request, Restorer.measure)
-
-
-def _run(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T]]) -> T:
+def from_replica(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T]]) -> T:
+    """Restore from a database, or measure it. Blocking; after Ctrl-C another run resumes it."""
     os.umask(0o077)
     settings = _settings(request)
     account = _account(request, settings, os.environ)
     try:
         return asyncio.run(_with(account, request, settings, work))
     except ReplicaRefused as error:
-        code = error.code.removeprefix(_OF_REPLICA)
+        code = error.code.removeprefix("replica_")
         if code != "unauthorized" or account.token is not None or not _can_ask():
             error.hint = account.way_out(code) or error.hint
             raise
@@ -140,7 +129,7 @@ async def _ask(keychain: Keychain, listed: RosterEntry | None, request: RestoreR
         return
     if not _can_ask():
         raise InvalidInput("cannot restore: it is sealed", hint=_NAME_KEY)
-    for left in reversed(range(_MOST_TRIES)):
+    for left in reversed(range(3)):
         try:
             await keychain.recover(listed, getpass("recovery key: ", sys.stderr))
         except InvalidInput as error:
@@ -219,7 +208,6 @@ class Progress:
         self._dirty = False
 
     def say(self, line: str) -> None:
-        """Write a permanent line."""
         self.end()
         sys.stderr.write(f"{line}\n")
 
@@ -235,7 +223,6 @@ class Progress:
             self.say(line)
 
     def end(self) -> None:
-        """End the rewritten line."""
         if self._dirty:
             self._dirty = False
             sys.stderr.write("\n")

@@ -65,7 +65,6 @@ class Databases:
         self.in_use: dict[Account, Database] = {}
 
     async def get(self, account: Account) -> Database:
-        """The database of an account, opened if necessary."""
         async with self._connecting:
             if account not in self.in_use:
                 with our_errors(account):
@@ -74,13 +73,11 @@ class Databases:
             return self.in_use[account]
 
     async def release(self, account: Account) -> None:
-        """Close the database of an account, if it is open."""
         database = self.in_use.pop(account, None)
         if database is not None:
             await database.close()
 
     async def close(self) -> None:
-        """Close all."""
         await asyncio.gather(*(database.close() for database in self.in_use.values()))
         self.in_use.clear()
 
@@ -177,7 +174,6 @@ class Discovery:
         await self._search()
 
     async def end(self) -> None:
-        """Cancel a running search."""
         if self._searching is not None:
             self._searching.cancel()
             await asyncio.wait([self._searching], timeout=_END_SECONDS)
@@ -187,7 +183,7 @@ class Discovery:
         if self._appeared_at is None:
             self._appeared_at = begun
         try:
-            account = await self._accounts.of(HOME)
+            account = await self._accounts.read(HOME)
             if account is not None:
                 await self._databases.get(account)
         except ThermoclineError as error:
@@ -219,7 +215,6 @@ class Discovery:
         return self._sealed.get(name, "")
 
     async def _open(self, agent: str, database: Database) -> None:
-        """Create the agent, if the configuration puts it in this database."""
         try:
             if await self._accounts.read(agent) != database.account:
                 return

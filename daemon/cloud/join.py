@@ -282,7 +282,6 @@ class Restorer:
         return outcome
 
     async def _restore(self, place: Target, device: str, run: _Run) -> None:
-        """Fill the memory, verify it, and move it into its place."""
         agent, began, aside = place.agent, time.monotonic(), place.free_name()
         staging = Staging(place.staged, device=device, rules=self._rules)
         try:
@@ -355,7 +354,6 @@ class Restorer:
         return lines
 
     async def _fill(self, staging: Staging, replica: Replica, held: int) -> Differences:
-        """Receive everything, and compare it with the replica."""
         rows = await self._patiently(replica.count)
         if held:
             self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
@@ -393,7 +391,6 @@ def _unusable(differences: Differences) -> list[str]:
 def _counting(
     agent: str, rows: int, held: int, show: Callable[[str], None]
 ) -> Callable[[int], None]:
-    """Shows how many rows have come, each time that more have."""
     came, began = held, time.monotonic()
 
     def count(more: int) -> None:

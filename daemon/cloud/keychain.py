@@ -64,7 +64,8 @@ class Keychain:
         self._device = device
         private = _private(state_dir, env)
         self._is_new = private is None
-        self._private = private or secrets.token_bytes(_KEY_BYTES)
+        self.private = private or secrets.token_bytes(_KEY_BYTES)  # of this device
+        self.public = public_key(self.private)
         self._kept = self._read()
         self._changing = asyncio.Lock()
 
@@ -72,16 +73,6 @@ class Keychain:
     def ring(self) -> Keyring | None:
         """The owner's keys, if this device has them."""
         return None if self._kept is None else self._kept.ring
-
-    @property
-    def private(self) -> bytes:
-        """The private key of this device."""
-        return self._private
-
-    @property
-    def public(self) -> bytes:
-        """The public key of this device."""
-        return public_key(self._private)
 
     def needed(self) -> Keyring:
         """The owner's keys; `Conflict` if this device does not have them."""
@@ -160,7 +151,8 @@ class Keychain:
             return present, {}
         known = {device: first - 1 for device, first in ring.retired.items()}
         signed = (each for each in listed if keyring.is_signed(ring, each))
-        return present, known | {each.device: each.epoch for each in signed}
+        own = {self._device(): ring.epoch}
+        return present, known | own | {each.device: each.epoch for each in signed}
 
     async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
         """The keys on a remote for the recovery key, whoever put them there."""
@@ -193,7 +185,6 @@ class Keychain:
             raise StoreDamaged(f"cannot use {file}: {error}") from error
 
     def has_epoch(self, epoch: int) -> bool:
-        """Whether this device has the key of an epoch."""
         return self._kept is not None and 0 < epoch <= self._kept.ring.epoch
 
     def unsealed(self, file: Path) -> BinaryIO:
@@ -212,14 +203,12 @@ class Keychain:
             await self._keep(kept)
 
     async def publish(self, remote: Remote) -> None:
-        """As for `SharedKeys`."""
         async with self._changing:
             ring = await roster.settle(remote, self.needed(), self._holder())
             assert self._kept is not None
             await self._keep(msgspec.structs.replace(self._kept, ring=ring, is_published=True))
 
     async def learn(self, remote: Remote) -> None:
-        """As for `SharedKeys`."""
         async with self._changing:
             await self._take(await roster.learn(remote, self.needed(), self._holder()))
 
@@ -229,7 +218,6 @@ class Keychain:
         return stored is not None and stored.is_first and agent not in stored.switched
 
     async def switched(self, agent: str) -> None:
-        """As for `SharedKeys`."""
         async with self._changing:
             if self._kept is not None and self.is_switching(agent):
                 agents = (*self._kept.switched, agent)
@@ -244,7 +232,7 @@ class Keychain:
         return agent_of(self._kept.ring, sealed, rows[0]) if rows else None
 
     def _holder(self) -> KeyHolder:
-        return KeyHolder(self._device(), self._private, self.public)
+        return KeyHolder(self._device(), self.private, self.public)
 
     async def _take(self, ring: Keyring) -> None:
         assert self._kept is not None
@@ -257,7 +245,7 @@ class Keychain:
 
         def write() -> None:
             if self._is_new:
-                atomic.write(self._state_dir / KEY_FILE, encode(self._private).encode())
+                atomic.write(self._state_dir / KEY_FILE, encode(self.private).encode())
             atomic.write(self._state_dir / RING_FILE, content.encode())
 
         try:
@@ -276,7 +264,7 @@ class Keychain:
         except UnicodeDecodeError:
             text = ""
         try:
-            return msgspec.json.decode(unwrap(self._private, decode(text)), type=_Kept)
+            return msgspec.json.decode(unwrap(self.private, decode(text)), type=_Kept)
         except (Unsealable, msgspec.MsgspecError) as error:
             raise StoreDamaged(f"cannot use {path}: {error}", hint=_LOST) from error
 

@@ -56,22 +56,19 @@ class AgentLocal:
         self._agent = agent
 
     async def link(self) -> Cursor:
-        """The position up to which the replica was received."""
         return await self.read(outbox.link)
 
     async def pending(
         self, kinds: frozenset[str] | None, limit: int, max_bytes: int
     ) -> list[Pending]:
-        """Rows that the replica does not have."""
         read = partial(outbox.pending, kinds=kinds, limit=limit, max_bytes=max_bytes)
         return await self.read(read)
 
     async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
-        """The replica has these versions now."""
         await self.write(partial(outbox.taken, rows=rows, link=link))
 
     async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
-        """Merge rows of the replica. After an interruption all of them are merged again."""
+        # After an interruption all of them are merged again.
         total = Applied()
         while len(rows) > self.rows_at_once:
             part, rows = rows[: self.rows_at_once], rows[self.rows_at_once :]
@@ -85,16 +82,12 @@ class AgentLocal:
         return total + await self.write(last)
 
     async def over(self, rows: Sequence[Pending]) -> None:
-        """The replica has other versions in place of these rows."""
         await self.write(partial(outbox.over, rows=rows))
 
     async def set_aside(self, row: Pending, reason: str) -> None:
-        """The replica cannot take this version."""
         await self.write(partial(outbox.set_aside, row=row, reason=reason))
 
     async def fingerprint(self, form: RowFormat) -> tuple[int, bytes] | None:
-        """The fingerprint of the living rows as the replica has them, and up to where."""
-
         def read(db: sqlite3.Connection) -> tuple[int, bytes] | None:
             if db.execute("SELECT 1 FROM outbox LIMIT 1").fetchone():
                 return None
@@ -105,16 +98,13 @@ class AgentLocal:
         return await self.read(read)
 
     async def offer_all(self, link: Cursor) -> None:
-        """Mark all rows as pending, for another replica."""
         await self.write(partial(outbox.offer_all, link=link))
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Read from the memory."""
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
             return await store.read(read)
 
     async def write(self, write: Callable[[Transaction], T]) -> T:
-        """Write to the memory, in one transaction."""
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
             return await store.write(write)
 
@@ -192,20 +182,13 @@ class Loop:
         """Whether it has stopped because the agent no longer exists."""
         return self._task.done()
 
-    @property
-    def locked_out(self) -> bool:
-        """Whether another token may work."""
-        return self.replicator.state.error in ("unauthorized", "forbidden")
-
     def changed(self, kinds: frozenset[str]) -> None:
-        """Schedule the sending of rows of these kinds."""
         if kinds & URGENT:
             self.replicator.changed(urgent=True)
         if kinds - URGENT:
             self.replicator.changed(urgent=False)
 
     def status(self) -> ReplicationStatus:
-        """The state of replication."""
         state = msgspec.structs.asdict(self.replicator.state)
         if not state["error"] and (error := self._trouble) is not None:
             state |= {"error": error.code, "message": error.message, "hint": error.hint or ""}
@@ -277,7 +260,6 @@ class Loop:
             self._is_away = True
 
     def _note(self, state: State) -> None:
-        """Report notices that do not stop replication."""
         if state.notes:
             text = f"replicating '{self.agent}': {state.notes[-1]}"
             hint = "`thermocline sync` shows the last rows left out, with the reasons"

@@ -18,7 +18,6 @@ from thermocline.sync import (
     Row,
     SchemaMissing,
     SqlStatement,
-    Value,
     foreign,
     merge,
     schema,
@@ -59,13 +58,11 @@ class OtherDatabases:
         self._device = device
 
     async def prepare(self, account: Account) -> None:
-        """Create the missing tables."""
         await self._ask(account, lambda remote: Replica(remote, "default").prepare(time.time()))
 
     async def search(
         self, account: Account, agent: str, words: list[str], limit: int
     ) -> list[FoundThere]:
-        """Memories in the database that contain some of `words`, those with most of them first."""
         return await self._ask(account, lambda remote: search(remote, agent, words, limit))
 
     async def send_critical(self, account: Account, agent: str, store: AgentStore) -> int:
@@ -91,12 +88,14 @@ class OtherDatabases:
         async def send(remote: Remote) -> int:
             if await foreign.has_own_archive(remote):
                 insert = (
-                    "INSERT OR REPLACE INTO cold_memories (id, agent_id, text, category,"
-                    " importance, created_at, access_count) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                    "INSERT OR REPLACE INTO cold_memories (id, agent_id, text, category, importance"
+                    ", created_at, access_count) VALUES (?, ?, ?, ?, ?, CAST(? AS INTEGER), ?)"
                 )
-                await remote.batch(
-                    [SqlStatement(insert, _evoclaws(agent, memory)) for memory in known]
+                values = (
+                    (m.id, agent, m.text, m.category, m.importance, m.created_at, m.access_count)
+                    for m in known
                 )
+                await remote.batch([SqlStatement(insert, row) for row in values])
                 return len(known)
             return await self._send(remote, agent, rows)
 
@@ -151,13 +150,6 @@ async def search(remote: Remote, agent: str, words: list[str], limit: int) -> li
         best |= {str(line["id"]): msgspec.convert(line, FoundThere, strict=False) for line in lines}
     order = sorted(best.values(), key=lambda item: (-item.hits, -item.importance, -item.created_at))
     return order[:limit]
-
-
-def _evoclaws(agent: str, memory: Memory) -> tuple[Value, ...]:
-    return (
-        *(memory.id, agent, memory.text, memory.category, memory.importance),
-        *(int(memory.created_at), memory.access_count),
-    )
 
 
 def _over(pending: Pending, remote_row: object) -> Pending:

@@ -23,11 +23,6 @@ _NAME: Final = re.compile(r"[a-z0-9-]{1,64}")
 _SECONDS: Final = 30.0
 _LONGEST_ANSWER: Final = 1 << 20
 _LONGEST_REASON: Final = 200
-_OK: Final = 200
-_UNAUTHORIZED: Final = (401, 403)
-_NOT_FOUND: Final = 404
-_TAKEN: Final = 409
-_SERVER: Final = (429, 500, 502, 503, 504)
 
 
 class ProviderCall(msgspec.Struct, frozen=True):
@@ -116,7 +111,7 @@ class TursoProvider:
             answer = json.loads(content)
         except ValueError:
             answer = None
-        if response.status == _OK and isinstance(answer, dict):
+        if response.status == 200 and isinstance(answer, dict):
             return answer
         reason = answer.get("error") if isinstance(answer, dict) else None
         raise _refusal(response.status, reason if isinstance(reason, str) else "")
@@ -125,17 +120,17 @@ class TursoProvider:
 def _refusal(status: int, reason: str) -> Conflict | NotFound | ReplicaAway | ReplicaRefused:
     text = "".join(c if c.isprintable() else " " for c in reason)[:_LONGEST_REASON]
     detail = f": {text}" if text else f" with status {status}"
-    if status == _TAKEN:
+    if status == 409:
         return Conflict(f"the database exists already{detail}")
-    if status in _UNAUTHORIZED:
+    if status in (401, 403):
         hint = "make a new API token (`turso auth api-tokens mint NAME`)"
         return ReplicaRefused(
             "unauthorized", f"the provider refuses the API token{detail}", hint=hint
         )
-    if status == _NOT_FOUND:
+    if status == 404:
         hint = "check the names of the organization and the group"
         return NotFound(f"the provider finds no such place{detail}", hint=hint)
-    if status in _SERVER:
+    if status in (429, 500, 502, 503, 504):
         return ReplicaAway("server", f"the provider cannot do it now{detail}")
     return ReplicaRefused("bad_request", f"the provider refuses{detail}")
 

@@ -48,10 +48,7 @@ _LOOK_SECONDS: Final = 5.0
 _BUSY_SECONDS: Final = 1.0
 _ROUNDS: Final = 100
 _SET_URL: Final = "set sync.url to libsql://…, https://… or file:/path/on/another/disk"
-_EXPOSED: Final = "token_exposed"
-_COPIED: Final = "device_copied"
 
-Question: TypeAlias = Callable[[Replica], Awaitable[T]]
 # From an agent's id, folder and workspace; None: not replicated. Runs on a thread.
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
@@ -82,7 +79,7 @@ class Replicas:
         done: Callable[[str, float], None] = lambda _agent, _ms: None,
     ) -> None:
         self._agents = agents
-        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
+        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)))
         self._local = local
         # This device as other devices see it.
         self.device = device
@@ -114,7 +111,6 @@ class Replicas:
         agents.followers.append(self._stirred.set)
 
     def changed(self, agent: str, kinds: frozenset[str]) -> None:
-        """An agent's rows of these kinds have changed."""
         loop = self._loops.get(agent)
         if loop is not None:
             loop.changed(kinds)
@@ -129,7 +125,9 @@ class Replicas:
         """Start and end loops as needed, until cancelled."""
         names = await asyncio.to_thread(self._agents.names)
         self._discovery.known.update(names)
-        self._owing = await asyncio.to_thread(self._with_outbox, names)
+        self._owing = await asyncio.to_thread(
+            lambda: {name for name in names if outbox.unsent(self._agents.place(name)[0])}
+        )
         while True:
             self._stirred.clear()
             open_agents = self._agents.open_stores().keys()
@@ -162,13 +160,14 @@ class Replicas:
             loop = await self._start(agent)
         except ThermoclineError as error:
             self._owing.discard(agent)
-            self._accounts.fail(agent, error)
+            if (known := self._accounts.known.get(agent)) is not None:
+                known.error = error
             self._problems.report(ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
             self._problems.clear(ACCOUNT_PROBLEM, agent)
             path = loop.account.token_file if loop is not None and loop.account.exposed else ""
             text = f"every user of this machine can read the token in {path}" if path else None
-            self._problems.set(_EXPOSED, agent, text, f"chmod 600 {path}", lasting=False)
+            self._problems.set("token_exposed", agent, text, f"chmod 600 {path}", lasting=False)
             if loop is None:
                 self._owing.discard(agent)
 
@@ -186,7 +185,7 @@ class Replicas:
         """The agent's replica by the configuration in force, if any; errors as for `account_of`."""
         return await self._accounts.read(agent)
 
-    async def ask(self, agent: str, question: Question[T]) -> T:
+    async def ask(self, agent: str, question: Callable[[Replica], Awaitable[T]]) -> T:
         """Send a request to the agent's replica, now; `NotFound` if it is not replicated."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
@@ -233,7 +232,7 @@ class Replicas:
 
     def status(self, agent: str) -> ReplicationStatus:
         """The state of an agent's replication, as far as known without opening its memory."""
-        loop, known = self._loops.get(agent), self._accounts.known(agent)
+        loop, known = self._loops.get(agent), self._accounts.known.get(agent)
         error = known.error if known is not None else None
         if loop is not None:
             before = self._before.get(agent)
@@ -321,13 +320,9 @@ class Replicas:
             f"the replica has changes of {before} that this device never made, as after copying"
             f" the folder: this device is {self.device.id} now"
         )
-        self._problems.report(_COPIED, before, text, lasting=False)
-
-    def _with_outbox(self, names: list[str]) -> set[str]:
-        return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
+        self._problems.report("device_copied", before, text, lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
-        self._accounts.forget(agent)
         loop = await self._start(agent)
         if loop is None:
             raise NotFound(f"'{agent}' is not replicated: no replica is configured", hint=_SET_URL)
@@ -335,8 +330,7 @@ class Replicas:
 
     async def _start(self, agent: str) -> Loop | None:
         """Replicate the agent by the configuration in force, if it names a replica."""
-        loop = self._loops.get(agent)
-        account = await self._accounts.of(agent, locked_out=loop is not None and loop.locked_out)
+        account = await self._accounts.read(agent)
         timing = self._settings().sync
         async with self._starting:
             loop = self._loops.get(agent)
@@ -373,7 +367,7 @@ class Replicas:
         del self._loops[agent]
         self._owing.discard(agent)
         await loop.end()
-        home = self._accounts.known(HOME)
+        home = self._accounts.known.get(HOME)
         used = {other.account for other in self._loops.values()} | {home.account if home else None}
         if loop.account not in used:
             await self._databases.release(loop.account)

@@ -67,7 +67,6 @@ class Sealing:
 
     @property
     def is_on(self) -> bool:
-        """Whether replicas are sealed."""
         return self._is_on()
 
     @property

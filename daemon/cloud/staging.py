@@ -65,7 +65,6 @@ class Target:
         return any(path.name not in self._beside for path in self.folder.iterdir())
 
     def refuse_taken(self) -> None:
-        """Raise `Conflict` if the place has a memory."""
         if self.is_taken():
             raise Conflict(
                 f"cannot restore '{self.agent}': {self.folder} is not empty",
@@ -253,7 +252,6 @@ class Staging(AgentLocal):
         await self.write(mark)
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Read from the database."""
         return await self._run(lambda: read(self._opened()))
 
     async def write(self, write: Callable[[Transaction], T]) -> T:
@@ -318,8 +316,6 @@ class Staging(AgentLocal):
         return left
 
     async def discard(self) -> None:
-        """Remove the whole folder."""
-
         def run() -> None:
             self._close()
             if self.folder.exists():
@@ -333,7 +329,6 @@ class Staging(AgentLocal):
         self._thread.shutdown(wait=False)
 
     async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
-        """Merge a page of the replica."""
         applied = await super().apply(rows, link)
         self.came(len(rows))
         return applied

@@ -92,7 +92,6 @@ async def restore_file(
 async def _restore(
     file: Path, place: Target, rules: Rules, opened: Callable[[], BinaryIO] | None
 ) -> tuple[int, Path | None]:
-    """Put the memory into its place; how many rows were refused, and what was set aside."""
     staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
     try:
         refused = await _unpack(file, staging, opened)

@@ -51,7 +51,6 @@ class UsageLog:
         self._saved_at = now()
 
     def count(self, url: str, usage: Usage) -> None:
-        """Add what a call to this database used."""
         counted = {url: {self._day(): usage}}
         _add(self._days, counted)
         _add(self._unsaved, counted)

@@ -36,8 +36,6 @@ _KEY: Final = "verification"
 _PROBLEM: Final = "verification_failed"
 # Room for the copy, its log, and a reserve.
 _ROOM: Final = 3
-_COMMAND: Final = "thermocline.daemon.cli.main"
-_GIVE_UP_SECONDS: Final = "60"
 _NICENESS: Final = 10
 
 
@@ -131,11 +129,11 @@ def _verification(printed: _Printed, differences: Differences, seconds: float) -
 
 async def _restore(account: Account, agent: str, folder: Path) -> _Printed:
     words = ["restore", "--url", account.url, "--to", str(folder), "--agent-id", agent]
-    words += ["--json", "--keep-going", "--wait", _GIVE_UP_SECONDS]
+    words += ["--json", "--keep-going", "--wait", "60"]
     if account.token is not None:
         words += ["--token-file", "-"]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", _COMMAND, *words),
+        *(sys.executable, "-m", "thermocline.daemon.cli.main", *words),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

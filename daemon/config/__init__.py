@@ -3,7 +3,7 @@
 from ..errors import ConfigInvalid
 from .checking import Fault, visible
 from .layers import SYSTEM_FILE, layer_files
-from .loading import Loaded, describe, document, load
+from .loading import Loaded, describe, load
 from .settings import Grant, Role, Rules, Settings
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "Rules",
     "Settings",
     "describe",
-    "document",
     "layer_files",
     "load",
     "visible",

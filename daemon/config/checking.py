@@ -262,7 +262,6 @@ class _Checker:
 
 
 def _defaults(struct: Any) -> dict[str, Any]:
-    """The defaults of a struct's keys, of those that have one."""
     fields = msgspec.structs.fields(struct)
     defaults = {field.name: field.default for field in fields if field.default is not NODEFAULT}
     made = (field for field in fields if field.default_factory is not NODEFAULT)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from .settings import Json, KeyPath
 
-_DEFAULT_MODE = 0o600
-
 
 def keys(loaded: Loaded) -> list[ConfigKey]:
     """Every key of the configuration, in the tree's order."""
@@ -112,14 +110,13 @@ def edit(
         raise ConfigInvalid("\n".join(map(str, faults)))
     # A link stays a link: some people keep all their settings in one folder.
     place = file.resolve()
-    mode = place.stat().st_mode & 0o777 if place.exists() else _DEFAULT_MODE
+    mode = place.stat().st_mode & 0o777 if place.exists() else 0o600
     atomic.make_folder(place.parent)
     atomic.write(place, f"{_written(layer.document)}\n".encode(), mode)
     return file, loaded
 
 
 def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
-    """The layer with the changes, and the errors of the change."""
     faults: list[Fault] = []
     document = layer.document
     for key, value in change.set.items():
@@ -190,7 +187,6 @@ def _put(pairs: Json, path: KeyPath, value: Json) -> Pairs:
 
 
 def _dropped(pairs: Json, path: KeyPath) -> Json:
-    """The object without a key, and without the sections that this leaves empty."""
     name, *rest = path
     if not isinstance(pairs, Pairs):
         return pairs
@@ -203,7 +199,6 @@ def _dropped(pairs: Json, path: KeyPath) -> Json:
 
 
 def _written(value: Json, indent: str = "") -> str:
-    """JSON with each key of an object on its own line."""
     if not isinstance(value, Pairs) or not value:
         text = json.dumps(_plain(value), ensure_ascii=False)
         # A lone surrogate cannot be encoded in UTF-8.

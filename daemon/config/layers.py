@@ -171,7 +171,6 @@ def _integer(digits: str) -> float:
 # Other systems' blocks
 
 _BLOCK: Final = "memory"
-_INDEX: Final = "index"
 # A token is four characters there.
 _TOKEN: Final = 4
 # The names of the program and of the document. None: it has no counterpart.
@@ -258,7 +257,7 @@ def _joined(pairs: list[tuple[str, Json]]) -> Pairs:
 
 def _names_of(key: str, block: Json) -> dict[KeyPath, KeyPath | None] | None:
     """The names of the system whose block it is."""
-    if key not in {_BLOCK, _INDEX} or not isinstance(block, Pairs):
+    if key not in {_BLOCK, "index"} or not isinstance(block, Pairs):
         return None
     present = {name for name, _ in block}
     objects = {name for name, value in block if isinstance(value, Pairs)}

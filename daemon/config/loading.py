@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Finding = tuple[tuple[str, ...], str]
 
 _MAX_SOCKET_PATH: Final = 107
-_ANY_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -103,11 +102,6 @@ def describe(loaded: Loaded) -> list[tuple[str, Json, str]]:
     ]
 
 
-def document(loaded: Loaded) -> dict[str, Json]:
-    """The configuration as one JSON object: the nested `values`, and `origins` by dotted key."""
-    return {"values": msgspec.to_builtins(loaded.settings), "origins": loaded.origins}
-
-
 def _merge(lower: Values, upper: Values) -> None:
     """Lay `upper` over `lower`, in place; only dicts are merged, all else is replaced."""
     for name, value in upper.items():
@@ -174,13 +168,12 @@ def _encoder(values: Values, home: str) -> Iterator[Finding]:
 
 
 def _crons(values: Values) -> Iterator[Finding]:
-    """The cron expressions that never match."""
     for name, text in values["upkeep"].items():
         if not isinstance(text, str):
             continue
         key = f"upkeep.{name}"
         try:
-            next(CronSim(text, _ANY_DAY))
+            next(CronSim(text, datetime(2024, 1, 1, tzinfo=UTC)))
         except CronSimError as error:
             fault = f"is not a cron expression ({str(error).lower()})"
             yield (key,), f"{fault}, got {shown(text)}"
@@ -189,7 +182,6 @@ def _crons(values: Values) -> Iterator[Finding]:
 
 
 def _contradictions(values: Values) -> Iterator[Finding]:
-    """Values that are valid alone, but not together."""
     weights = values["recall"]["weights"]
     if not any(weights.values()):
         yield tuple(f"recall.weights.{name}" for name in weights), "all weights are 0; raise one"

@@ -222,7 +222,6 @@ class Socket(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def permissions(self) -> int:
-        """`mode` as a number, for chmod."""
         return int(self.mode, 8)
 
 
@@ -256,7 +255,6 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def history_max_bytes(self) -> int:
-        """`history_mb` in bytes."""
         return int(self.history_mb * (1 << 20))
 
 
@@ -354,7 +352,6 @@ class Grant(msgspec.Struct, frozen=True):
     agents: AgentChoices
 
     def covers(self, agent: str) -> bool:
-        """Whether the grant applies to `agent`."""
         return EVERY_AGENT in self.agents or agent in self.agents
 
 

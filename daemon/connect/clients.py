@@ -18,13 +18,7 @@ _PLUGIN_MARK: Final = "/daemon/connect/plugins/openclaw"
 
 
 class Where(msgspec.Struct, frozen=True):
-    """Whose files are changed.
-
-    Attributes:
-        home: the user's home folder.
-        env: the environment, for programs that let it move their folder.
-        project: the folder of a project to connect alone; None: the user's programs.
-    """
+    """Whose files are changed: the user's, or those of a project that is connected alone."""
 
     home: Path
     env: Mapping[str, str]
@@ -53,7 +47,6 @@ class Program(msgspec.Struct, frozen=True):
     """One program.
 
     Attributes:
-        title: as people call it.
         commands: of which one is in the path if it is installed.
         folder: exists if it was ever used.
         server: the edits that enter the MCP server.
@@ -186,9 +179,9 @@ if sys.implementation.cache_tag == kind:
     sys.path[:] = theirs
     site.addsitedir(packages)
     sys.path[:] = [path for path in sys.path if path not in theirs] + theirs
-    from thermocline.daemon.cli.scripts import run
+    from thermocline.daemon.cli.scripts import SCRIPTS
 
-    sys.exit(run(script, options, sys.argv[1:]))
+    sys.exit(SCRIPTS[script](options, sys.argv[1:]))
 words = [script, str(len(options)), *options, *sys.argv[1:]]
 os.execv({python!r}, [{python!r}, "-m", "thermocline.daemon.cli.scripts", *words])
 """

@@ -31,11 +31,9 @@ class Launch(msgspec.Struct, frozen=True):
     options: tuple[str, ...] = ()
 
     def words(self, *verb: str) -> list[str]:
-        """The words that run a verb."""
         return [*self.command, *verb, *self.options]
 
     def line(self, *verb: str) -> str:
-        """The same as a line for a shell."""
         return shlex.join(self.words(*verb))
 
 
@@ -128,10 +126,7 @@ def changes_of(
 ) -> list[Change]:
     """The changes that some edits make, one for each file; unchanged files are left out.
 
-    Args:
-        edits: what to enter or to remove.
-        undo: remove it.
-        project: a folder that may be somebody else's: its links may not lead out of it.
+    A `project` may be somebody else's: its links may not lead out of it.
 
     Raises:
         InvalidInput: a file cannot be read, or has another format.
@@ -320,10 +315,7 @@ def block(path: Path, text: str) -> Edit:
 def replacement(path: Path, text: str, mark: str) -> Edit:
     """A file of another program, where it exists, replaced as a whole; the copy brings it back.
 
-    Args:
-        path: the file.
-        text: what replaces it.
-        mark: what every text of ours has in it, whatever command it runs.
+    Every text of ours has the `mark` in it, whatever command it runs.
     """
 
     def leave(there: str) -> str:

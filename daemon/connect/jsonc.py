@@ -177,7 +177,6 @@ def _indent_of(text: str, at: int) -> str:
 
 
 def _node(text: str, at: int) -> _Node:
-    """The value at a place, with everything in it."""
     closing = {"{": "}", "[": "]"}.get(text[at : at + 1])
     if closing is None:
         match = _STRING.match(text, at) or _PLAIN.match(text, at)
@@ -204,7 +203,6 @@ def _node(text: str, at: int) -> _Node:
 
 
 def _key(text: str, at: int) -> tuple[str, int]:
-    """The key of a member, and the place of its value."""
     match = _STRING.match(text, at)
     colon = _skip(text, match.end()) if match else at
     if match is None or text[colon : colon + 1] != ":":

@@ -74,11 +74,9 @@ class DeviceContext(msgspec.Struct, frozen=True):
     now: float
 
     def system(self, path: str) -> Path:
-        """A file of the device."""
         return self.root / path
 
     def agents(self) -> Iterator[tuple[str, Path]]:
-        """Each agent with its database."""
         for folder in sorted((self.state_dir / "agents").glob("*")):
             if is_agent(folder.name) and (folder / FILE_NAME).exists():
                 yield folder.name, folder / FILE_NAME

@@ -33,7 +33,6 @@ _LAST_YEAR: Final = 2100
 _JUMP_SECONDS: Final = 3600.0
 _MOST_FOLDERS: Final = 200_000
 _NOT_FOR_DATABASES: Final = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vfat", "exfat"}
-_GONE_AT_SHUTDOWN: Final = {"tmpfs", "ramfs"}
 _ASIDE: Final = re.compile(r"\.(corrupt|too-large|changed|before-restore|v\d+)-\d{8}T\d{6}")
 _NAMED: Final = 5
 
@@ -61,7 +60,7 @@ def disk(context: DeviceContext) -> Iterator[CheckResult]:
     if kind in _NOT_FOR_DATABASES:
         fix = "move it to a disk of this device: --state-dir, or StateDirectory= of the unit"
         yield failure(f"{place} is on {kind}, where SQLite cannot lock safely", fix)
-    elif kind in _GONE_AT_SHUTDOWN:
+    elif kind in {"tmpfs", "ramfs"}:
         fix = "name a folder on a disk with --state-dir"
         yield warning(f"{place} is on {kind}: all is lost at shutdown", fix)
     space = os.statvfs(place)
@@ -205,7 +204,6 @@ def integrity(context: DeviceContext) -> Iterator[CheckResult]:
 
 
 def _look(path: Path) -> tuple[int, list[str]]:
-    """The schema of a database and its faults, `ok` if it is sound."""
     try:
         with closing(connect_look(path)) as db:
             schema = int(db.execute("PRAGMA user_version").fetchone()[0])

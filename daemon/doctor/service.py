@@ -61,7 +61,6 @@ def unit(context: DeviceContext) -> Iterator[CheckResult]:
 
 
 def _own_unit(context: DeviceContext) -> Path:
-    """The unit of the user's own service, if it is installed."""
     home = context.env.get("XDG_CONFIG_HOME") or Path(context.env.get("HOME", "/"), ".config")
     return Path(home) / "systemd/user/thermocline.service"
 

@@ -127,9 +127,8 @@ class AgentFiles:
     ) -> bool:
         """Write a skill's file and its entry in the index; return whether it is new.
 
-        Raises:
-            Conflict: there is such a skill, and it is not to be replaced; the index is not a JSON
-                object; or something else is in the way.
+        `Conflict`: it is there and not to be replaced, the index is no JSON object, or something
+        else is in the way.
         """
         workspace, now = _workspace(store), store.now
         await self.make_missing(store)
@@ -194,16 +193,16 @@ def _part(name: str, path: str, workspace: Path, left: list[str], now: float) ->
         return OwnPart(name, {path: stand}, changed_at, agent_files.line_count(text), text)
     if name == "skills":
         return _skills(workspace, path, stand, text, left)
-    lines = [*agent_files.entry_lines(text)]
+    lines = [line for line in text.split("\n") if line.strip()]
     entries = tuple(_entries(name, lines, changed_at or now))
     if broken := agent_files.broken_lines(name, text):
         left.append(broken)
     return OwnPart(name, {path: stand}, changed_at, len(lines), broken, entries)
 
 
-def _entries(name: str, lines: Sequence[tuple[int, str]], now: float) -> Iterator[OwnEntry]:
+def _entries(name: str, lines: Sequence[str], now: float) -> Iterator[OwnEntry]:
     parse = agent_files.reflection_of if name == "reflections" else agent_files.episode_of
-    for position, line in lines:
+    for position, line in enumerate(lines):
         item = parse(line)
         if item is not None:
             at = agent_files.moment_of(item.ts, now)

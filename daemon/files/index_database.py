@@ -147,9 +147,8 @@ class IndexDatabase:
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """The paths by the digest of their content."""
-        db = self._open()
-        pairs = ((chunk_tables.digest_of(db, path), path) for path in paths)
-        return {digest: path for digest, path in pairs if digest}
+        known = ((chunk_tables.identity_of(self._open(), path), path) for path in paths)
+        return {file[0]: path for file, path in known if file}
 
     def take(
         self,
@@ -171,9 +170,9 @@ class IndexDatabase:
             text = without_placeholder(text) if path == KNOWLEDGE else text
         hashed = hashlib.sha256((reason or text).encode()).hexdigest()
         digest = f"-{hashed}" if reason else hashed
-        was = chunk_tables.digest_of(db, path)
+        was = chunk_tables.identity_of(db, path)
         stale = chunk_tables.meta_value(db, _CUTTING) not in {None, signature(rules)}
-        if was == digest and not stale:
+        if was and was[0] == digest and not stale:
             chunk_tables.touch(db, path, file.stand)
             return ""
         old = moves.get(digest)
@@ -211,5 +210,5 @@ class IndexDatabase:
 
 def _keeps_title(db: sqlite3.Connection, old: str, path: str) -> bool:
     """Whether a moved file keeps its title, which is its name if the text has none."""
-    before, after = Path(old).stem, Path(path).stem
-    return before == after or chunk_tables.title_of(db, old) != before
+    before, file = Path(old).stem, chunk_tables.identity_of(db, old)
+    return before == Path(path).stem or file is None or file[1] != before

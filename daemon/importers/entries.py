@@ -80,7 +80,6 @@ class EntryBuilder:
         self._fault = fault
 
     def fault(self, why: str) -> None:
-        """Report what cannot be used at this place."""
         self._fault(self.place, why)
 
     def memory(self, key: Json, text: Json, **fields: Json) -> Iterator[SourceEntry]:

@@ -33,8 +33,6 @@ _EVENTS: Final = ("events", f"{_CONTEXT}.recent_events", f"{_CONTEXT}.events")
 _TASKS: Final = ("tasks", "pending_tasks", f"{_CONTEXT}.pending_tasks", f"{_CONTEXT}.tasks")
 _READ: Final = frozenset((*_IDENTITY, *_PROFILE, *_LESSONS, *_PROJECTS, *_EVENTS, *_TASKS))
 
-_TEXT_KEYS: Final = ("text", "description", "title", "content")
-_TIME_KEYS: Final = ("timestamp", "learned_at", "date", "created_at")
 
 _Pairs: TypeAlias = Iterator[tuple[str, Json]]
 
@@ -114,7 +112,6 @@ class _Reader:
     def _latest(
         self, paths: tuple[str, ...], read: Callable[[str, Item], Item], *keys: str
     ) -> tuple[Item, ...]:
-        """The entries at `paths`; of those with equal `keys` only the last."""
         entries: dict[tuple[Json, ...], Item] = {}
         for path in paths:
             for place, element in self._elements(path):
@@ -144,7 +141,7 @@ class _Reader:
         if not isinstance(fields, dict):
             self.fault(place, "text or an object", element)
             return None
-        for key in _TEXT_KEYS:
+        for key in ("text", "description", "title", "content"):
             text = fields.get(key)
             if isinstance(text, str) and text.strip():
                 rest = {other: value for other, value in fields.items() if other != key}
@@ -165,8 +162,7 @@ class _Reader:
         return {**self._timed(place, item), "status": status or DEFAULT_TASK_STATUS}
 
     def _timed(self, place: str, fields: Item) -> Item:
-        """`fields` with its time as `timestamp`, whatever its original name."""
-        for key in _TIME_KEYS:
+        for key in ("timestamp", "learned_at", "date", "created_at"):
             value = fields.get(key)
             if says_nothing(value):
                 continue

@@ -64,7 +64,6 @@ class ImportReport(msgspec.Struct):
     left_out: list[str] = []  # what could not be used, one line each
 
     def add(self, other: ImportReport) -> None:
-        """Add the counts of another part of the same import."""
         self.read += other.read
         for mine, others in ((self.stored, other.stored), (self.skipped, other.skipped)):
             for name, number in others.items():
@@ -150,7 +149,6 @@ class Intake:
         return find_same(self.tx.db, memory.text, self.tx.now) is not None
 
     def hot(self, state: hot.HotState) -> None:
-        """Import the entries of a hot state."""
         offered = [
             self._offer(
                 hot_rows.KIND,
@@ -190,7 +188,6 @@ class Intake:
     def _memory(
         self, memory: Memory, ids: set[str], editable: frozenset[str], *, dated: bool
     ) -> Row | None:
-        """The row of a memory, and the number of its uses elsewhere."""
         writer = self._writer or memory.writer or _IMPORT
         memory = msgspec.structs.replace(
             memory,

@@ -95,7 +95,6 @@ def statements(page: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _category(headings: list[tuple[int, str]]) -> str:
-    """A path of the headings, without the page's title."""
     below = (text for level, text in headings if level > 1)
     names = [re.sub(r"\W+", "_", text)[:_SEGMENT].strip("_").lower() for text in below]
     path = "/".join([name for name in names if name][:_LEVELS])

@@ -40,7 +40,6 @@ FILES: Final[dict[str, Format]] = {
     HOT_FILE: "hot",
     METRICS_FILE: "metrics",
 }
-_LAST_CONSOLIDATION: Final = "last_consolidation"
 # The counters that are computed whenever the file is written, so never read.
 _COMPUTED: Final = frozenset(
     (
@@ -145,7 +144,7 @@ def parse_metrics(document: Json, now: float) -> Parsed[dict[str, float]]:
                 faults.append(f"{name}: {unexpected('a number from 0', content)}")
             else:
                 unknown.append(name)
-        elif name != _LAST_CONSOLIDATION or 0 < value <= now + DAY:
+        elif name != "last_consolidation" or 0 < value <= now + DAY:
             values[name] = value
         elif value:
             faults.append(f"{name}: {quoted(content)} lies in the future")
@@ -222,7 +221,8 @@ def _by_content(content: bytes) -> Format:
             return "metrics"
         values = [value for name, value in document.items() if not name.startswith("_")]
         if values and all(
-            isinstance(entry, dict) and entry.keys() & _WARM_KEYS for entry in values
+            isinstance(entry, dict) and entry.keys() & {"text", "content", "fact", "event_type"}
+            for entry in values
         ):
             return "warm"
     raise _untold("")
@@ -234,9 +234,6 @@ def _untold(reason: str) -> InvalidInput:
         field="format",
         hint=f"say so: --format {', '.join(FORMATS)}",
     )
-
-
-_WARM_KEYS: Final = {"text", "content", "fact", "event_type"}
 
 
 def _text(content: bytes) -> str:

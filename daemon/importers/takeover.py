@@ -115,7 +115,6 @@ def _behind(db: sqlite3.Connection, kind: str, at: int) -> int:
 
 
 def _place(key: Any) -> int:
-    """The place of an id in SQLite's order, by its beginning."""
     raw = key.encode() if isinstance(key, str) else b"\xff" * _PREFIX
     return int.from_bytes(raw[:_PREFIX].ljust(_PREFIX, b"\0"), "big")
 
@@ -230,7 +229,6 @@ def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any,
 
 
 _log = logging.getLogger(__name__)
-_DEFAULT: Final = "default"
 _MEMORY: Final = "memory"
 _FOLDERS_AT_MOST: Final = 1000
 
@@ -239,7 +237,6 @@ class TakeOver:
     """Fills the database of an agent from existing files; see `place.Importer`."""
 
     def is_there(self, place: AgentPaths) -> bool:
-        """Whether there are state files to take over, in the folder or the workspace."""
         return any(_has_files(folder) for folder, _ in _roots(place))
 
     def take_over(self, tx: Transaction, place: AgentPaths, damaged: Path | None) -> dict[str, Any]:
@@ -299,7 +296,7 @@ def _roots(place: AgentPaths) -> list[tuple[Path, Path]]:
     roots = [(path, folder) for path in own]
     if place.workspace is not None:
         top = place.workspace.resolve()
-        roots += [(top / _MEMORY, top)] if place.agent == _DEFAULT else []
+        roots += [(top / _MEMORY, top)] if place.agent == "default" else []
         roots.append((top / _MEMORY / place.agent, top))
     return [(one, below) for one, below in roots if one.is_dir()]
 

@@ -32,8 +32,9 @@ def parse(document: Json, now: float) -> Parsed[dict[str, Node]]:
     if not isinstance(document, dict):
         return Parsed({}, (unexpected("an object", document),))
     reader = _Reader(now)
-    for path, value in _nested(document, reader) if _is_nested(document) else _flat(document):
-        reader.read(path, value)
+    for path, value in _nested(document, reader) if _is_nested(document) else document.items():
+        if path != ROOT and not path.startswith("_"):
+            reader.read(path, value)
     faults = (*reader.faults, *unknown_keys(reader.unknown))
     return Parsed(with_parents(reader.nodes), faults)
 
@@ -48,14 +49,7 @@ def _is_nested(document: dict[str, Json]) -> bool:
     )
 
 
-def _flat(document: dict[str, Json]) -> Iterator[_Found]:
-    for path, value in document.items():
-        if path != ROOT and not str(path).startswith("_"):
-            yield str(path), value
-
-
 def _nested(document: dict[str, Json], reader: _Reader) -> Iterator[_Found]:
-    """Every node below the root, parents first, with its whole path."""
     waiting: list[tuple[str, str, Json]] = [
         ("", name, child) for name, child in _children(document[ROOT])
     ]

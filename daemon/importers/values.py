@@ -19,7 +19,6 @@ from ..memory.records import Json
 T = TypeVar("T")
 LARGEST_INT: Final = 2**63 - 1
 _KEYS_NAMED: Final = 20
-_GO_ZERO_TIME: Final = "0001-01-01T"
 _KINDS: Final = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
@@ -39,7 +38,6 @@ class Fields:
         self._faults = faults
 
     def fault(self, name: str, what: str) -> None:
-        """Report a fault of a field."""
         self._faults.append(f"{self._where}.{name}: {what}")
 
     def expected(self, name: str, wanted: str, value: Json) -> None:
@@ -117,7 +115,7 @@ def seconds(*values: Json) -> float | None:
 def says_nothing(value: Json) -> bool:
     """Whether a time is absent: null, blank, 0, or Go's zero time."""
     if isinstance(value, str):
-        return not value.strip() or value.startswith(_GO_ZERO_TIME)
+        return not value.strip() or value.startswith("0001-01-01T")
     return value is None or (value == 0 and not isinstance(value, bool))
 
 

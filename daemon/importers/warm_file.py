@@ -27,8 +27,6 @@ _GO_DETAILS: Final = ("emotion", "people", "topics", "date", "actions")
 _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
     *("timestamp", "event_type", "content", "fact", "last_accessed"),
     *("score", "tier", "search_method", "tree_relevance", "relevance"),
-    # Earlier releases wrote the versions of a record into it.
-    *("clock", "device", "filed_clock", "filed_device"),
 }
 _KNOWN_CONTENT: Final = frozenset((*_GO_DETAILS, "fact", "outcome"))
 
@@ -65,7 +63,6 @@ def check_id(key: str) -> str:
 
 
 def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
-    """Each record as (its place, its key, its fields)."""
     if isinstance(document, list):
         entries = [(f"[{index}]", None, value) for index, value in enumerate(document)]
     elif isinstance(document, dict):

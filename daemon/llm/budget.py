@@ -70,12 +70,10 @@ class Budget:
 
     @property
     def today(self) -> Spent:
-        """Today's cost so far."""
         return self._days.get(self.day, Spent())
 
     @property
     def limits(self) -> DayLimits:
-        """Today's limits."""
         settings = self._settings()
         return DayLimits(settings.daily_tokens, settings.daily_cost)
 
@@ -86,11 +84,12 @@ class Budget:
         token, or not at all before a price is known.
         """
         limits, today = self.limits, self.today
-        reserved = self._reserved * self._price()
+        latest = (self._days[day] for day in sorted(self._days, reverse=True))
+        price = next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
         if limits.tokens and today.tokens + self._reserved >= limits.tokens:
             text = f"{today.tokens:,} of {limits.tokens:,} tokens"
             return text if today.tokens >= limits.tokens else f"{text}{_UNDER_WAY}"
-        if limits.cost and today.cost + reserved >= limits.cost:
+        if limits.cost and today.cost + self._reserved * price >= limits.cost:
             text = f"{_money(today.cost)} of {_money(limits.cost)} dollars"
             return text if today.cost >= limits.cost else f"{text}{_UNDER_WAY}"
         return None
@@ -116,14 +115,8 @@ class Budget:
         """Write the counts to disk. If that raises, the file is unchanged. Blocking."""
         self._write(self._path, msgspec.json.encode(self._days))
 
-    def _price(self) -> float:
-        """Dollars per token, on the last day with a cost."""
-        latest = (self._days[day] for day in sorted(self._days, reverse=True))
-        return next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
-
 
 def _money(dollars: float) -> str:
-    """Dollars with two decimals; below ten cents, two significant digits."""
     return f"{dollars:.2f}" if dollars >= 0.1 else f"{dollars:.2g}"
 
 
@@ -137,7 +130,6 @@ class UsageCounts:
         self._cleared: Counter[str] = Counter()
 
     def called(self, purpose: str, cleared: dict[str, int]) -> None:
-        """Count a question, and the secrets removed from it."""
         self._of(purpose).calls += 1
         self._cleared.update(cleared)
 
@@ -152,20 +144,17 @@ class UsageCounts:
             latest.append(seconds)
 
     def failed(self, purpose: str, code: str) -> None:
-        """Count a question without a usable reply."""
         counts = self._of(purpose)
         counts.errors += 1
         counts.last_error = code
 
     def took(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
-        """Add the cost of a request."""
         counts = self._of(purpose)
         counts.tokens_in += tokens_in
         counts.tokens_out += tokens_out
         counts.cost += cost or 0.0
 
     def purposes(self) -> dict[str, PurposeUsage]:
-        """The counts of each purpose."""
         usage = {}
         for name, counts in self._purposes.items():
             ranked = sorted(self._seconds.get(name, ()))
@@ -178,7 +167,6 @@ class UsageCounts:
         return usage
 
     def cleared(self) -> dict[str, int]:
-        """The number of removed secrets of each kind."""
         return dict(self._cleared)
 
     def _of(self, purpose: str) -> PurposeUsage:
@@ -186,5 +174,4 @@ class UsageCounts:
 
 
 def _percentile(ranked: list[float], share: float) -> float:
-    """The smallest value that `share` of the values do not exceed."""
     return round(ranked[max(0, math.ceil(share * len(ranked)) - 1)], 4) if ranked else 0.0

@@ -33,7 +33,6 @@ _SHARE: Final = 0.97
 # After a second failure in a row the model is paused; each further failure doubles the pause.
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 300.0
-_NO_PROCESS: Final = frozenset({"unloaded", "uninstalled", "starting", "died", "resting"})
 
 Asked = TypeVar("Asked", Ask, Embed)
 A = TypeVar("A")
@@ -61,7 +60,6 @@ class ModelProcess(ChildProcess):
 
     @property
     def state(self) -> WorkerState:
-        """The state of the process."""
         pid = self.pid
         version = self._loaded[1] if pid == self._loaded[0] else None
         return WorkerState(pid, version, self.busy, self.starts, self.deaths)
@@ -107,7 +105,6 @@ class Cost:
         self.dollars: float | None = 0.0
 
     def add(self, tokens_in: int, tokens_out: int, dollars: float | None) -> None:
-        """Add a call."""
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
         known = dollars is not None and self.dollars is not None
@@ -153,7 +150,6 @@ class MeteredCalls:
         return await self._charged(purpose, cost, request, Answered, charge, (guess, most))
 
     async def embed(self, setup: Setup, cost: Cost, embed: Embed) -> Embedded:
-        """Encode texts; see `call`."""
         guess = sum(len(text) // _TOKEN_CHARS + 1 for text in embed.texts)
 
         def charge(embedded: Embedded) -> _Charge:
@@ -261,7 +257,7 @@ class Failover:
                 if patient or error.code != "timeout":
                     self._failed(model, error)
                 failed = error
-                if error.code in _NO_PROCESS:
+                if error.code in {"unloaded", "uninstalled", "starting", "died", "resting"}:
                     break
             else:
                 self._pauses.pop(model, None)
@@ -304,7 +300,6 @@ class Failover:
         raise AssertionError("unreachable")
 
     def _failed(self, model: str, error: CallFailed) -> None:
-        """Pause a model that has failed, unless the question caused the failure."""
         if error.code in OF_THE_QUESTION:
             return
         before = self._pauses.get(model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 import random
 import time
 from collections import OrderedDict
@@ -86,9 +85,7 @@ _MORE_TOKENS: Final = 4
 _MISSING_SECONDS: Final = 60.0
 # Codes of failures that are not the model's fault.
 _NO_FAULT: Final = ("off", "refused", "spent")
-_WORTH_ASKING: Final = ("ready", "failing")
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
-_PROBLEMS: Final = ("model_failing", "model_keys", "model_keys_open")
 
 # Importing litellm takes seconds; callers have a default window.
 _WINDOW_SECONDS: Final = 20.0
@@ -136,8 +133,6 @@ class ModelClient:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
-        self._found = True
-        self._looked_until = -math.inf
         # The known context windows by model.
         self._windows: dict[str, int | None] = {}
         # The configuration when a problem was reported, and when the last call failed.
@@ -146,7 +141,7 @@ class ModelClient:
 
     def available(self, purpose: str) -> bool:
         """Whether to ask: a model is configured, and the budget is not spent. No I/O."""
-        return bool(self._settings().models_for(purpose)) and self._state() in _WORTH_ASKING
+        return bool(self._settings().models_for(purpose)) and self._state() in ("ready", "failing")
 
     async def ask(
         self,
@@ -214,32 +209,24 @@ class ModelClient:
         )
 
     async def close(self) -> None:
-        """End the process; running questions fail."""
         await self.calls.process.close()
 
     def _clear_outdated(self, settings: Llm) -> None:
-        """Clear problems of an earlier day or configuration."""
         if self.calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
         if self._reported is not None and self._reported != settings:
             self._reported = None
-            for code in _PROBLEMS:
+            for code in ("model_failing", "model_keys", "model_keys_open"):
                 self._problems.clear(code, "/llm")
 
     def _state(self) -> ModelState:
         if self._settings().answering is None:
             return "off"
-        if self._clock() < self._missing_until or not self._installed():
+        if self._clock() < self._missing_until or find_spec("litellm") is None:
             return "missing"
         if self.calls.budget.why_spent():
             return "spent"
         return "failing" if self._failed == self._settings() else "ready"
-
-    def _installed(self) -> bool:
-        if self._clock() >= self._looked_until:
-            self._looked_until = self._clock() + _MISSING_SECONDS
-            self._found = find_spec("litellm") is not None
-        return self._found
 
     async def _reply(
         self,
@@ -351,7 +338,6 @@ class ModelClient:
         return answer
 
     def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
-        """The question without secrets, and their number by kind."""
         counts: dict[str, int] = {}
         parts = []
         for part in question.parts:
@@ -405,7 +391,6 @@ def _load(budget: Budget, path: Path, problems: Problems) -> None:
 
 
 def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:
-    """A code for the statistics, and the error for the caller."""
     match error:
         case CallFailed():
             return error.code, ModelUnavailable(error.message, hint=error.hint)

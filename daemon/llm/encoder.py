@@ -141,7 +141,8 @@ class Encoder:
                     call = partial(self._reply, send, Embed(model, (), role), until, patient)
                     encoding = await self._encoding(model, role, call, cleared)
         except (CallFailed, TimeoutError) as error:
-            failed = error if isinstance(error, CallFailed) else _late(model, seconds)
+            late = CallFailed("timeout", f"{model} did not encode in {seconds:.1f} s")
+            failed = error if isinstance(error, CallFailed) else late
             usage.failed(EMBED, failed.code)
             message = failed.message
             if failed.code == "resting" and self._failed is not None:
@@ -150,18 +151,15 @@ class Encoder:
                 self._failed = settings, message
             raise ModelUnavailable(message, hint=failed.hint) from error
         finally:
-            await self._save(cost, role)
+            due = role == "passage" or self._clock() - self._saved > _SAVING_SECONDS
+            if cost.tokens_in and due:
+                self._saved = self._clock()
+                await self._models.calls.save()
         self._failed = None
         usage.answered(EMBED, self._clock() - began, repaired=False)
         if role == "passage":
             self._note(encoding, self._clock() - began, cost)
         return encoding
-
-    async def _save(self, cost: Cost, role: TextRole) -> None:
-        due = role == "passage" or self._clock() - self._saved > _SAVING_SECONDS
-        if cost.tokens_in and due:
-            self._saved = self._clock()
-            await self._models.calls.save()
 
     async def encode_query(self, text: str, *, model: str) -> Encoding | None:
         """Encode a query within `recall.embed_deadline_ms`, or take it from the cache.
@@ -323,10 +321,6 @@ async def _halved(call: _Call, texts: tuple[str, ...]) -> list[bytes | None]:
 
 def _with_vector(query: Encoding) -> Encoding | None:
     return query if query.vectors[0] is not None else None
-
-
-def _late(model: str, seconds: float) -> CallFailed:
-    return CallFailed("timeout", f"{model} did not encode in {seconds:.1f} s")
 
 
 def missing_packages(model: str) -> list[str]:

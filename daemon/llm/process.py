@@ -125,7 +125,6 @@ class ChildProcess:
 
     @property
     def busy(self) -> bool:
-        """Whether a request is running."""
         return self._running is not None and bool(self._running.waiting)
 
     @property

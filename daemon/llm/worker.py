@@ -84,7 +84,9 @@ class LiteLlm:
         at = (ask.model, place.base)
         structured = self._structured.get(at)
         if structured is None:
-            structured = self._takes_schema(ask.model, place)
+            # Unknown servers are tried with one.
+            structured = place.provider in _TAKE_SCHEMAS or place.base is not None
+            structured = structured or bool(self._litellm.supports_response_schema(ask.model))
         try:
             answered = await self._once(ask, place, structured=structured)
         except CallFailed as error:
@@ -126,12 +128,6 @@ class LiteLlm:
             raise CallFailed(
                 "not_found", f"litellm knows no provider of {model}; write a-provider/{model}"
             ) from None
-
-    def _takes_schema(self, model: str, place: _Place) -> bool:
-        """Whether to try with a schema, which is the default for unknown servers."""
-        if place.provider in _TAKE_SCHEMAS or place.base is not None:
-            return True
-        return bool(self._litellm.supports_response_schema(model))
 
     async def _once(self, ask: Ask, place: _Place, *, structured: bool) -> Answered:
         messages: list[dict[str, str]] = [msgspec.to_builtins(message) for message in ask.messages]
@@ -267,7 +263,6 @@ class Worker:
         self._tasks: dict[int, asyncio.Task[Any]] = {}
 
     def take(self, request: Request) -> None:
-        """Start handling a request."""
         if isinstance(request, Cancel):
             if (task := self._tasks.get(request.number)) is not None:
                 task.cancel()

@@ -24,7 +24,6 @@ from ..runtime.problems import Problems, fault_of
 from ..schemas.upkeep import Schedule
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.transaction import Transaction
 from .schedule import (
     RETRY_SECONDS,
     Postponed,
@@ -127,11 +126,6 @@ class Scheduler:
         # By agent, "" for the daemon's own jobs, and lane.
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
-
-    @property
-    def running(self) -> set[tuple[str, str]]:
-        """The agents and lanes of the runs in progress."""
-        return set(self._tasks)
 
     async def run(self) -> None:
         """Run due jobs until cancelled; then cancel running jobs and wait for them."""
@@ -250,7 +244,10 @@ class Scheduler:
         jobs, lane, uses = self._by_lane[key[1]], self._lanes[key], self._agents.uses(key[0])
         runs = await store.read(partial(_last_runs, jobs))
         if self._first_runs(jobs, runs):
-            runs = await store.write(partial(self._put_first_runs, jobs))
+            # Read again: a job may have begun at this moment, by a call.
+            first = partial(self._first_runs, jobs)
+            await store.write(lambda tx: put_runs(tx, first(_last_runs(jobs, tx.db))))
+            runs = await store.read(partial(_last_runs, jobs))
         for job in jobs:
             if self._wait(job, key[0], runs) > 0:
                 continue
@@ -271,13 +268,6 @@ class Scheduler:
         lane.uses = uses
         left = [job for job in jobs if job.covers] if lane.is_idle else jobs
         return min((self._wait(job, key[0], runs) for job in left), default=DAY)
-
-    def _put_first_runs(self, jobs: Iterable[Job], tx: Transaction) -> dict[str, Run]:
-        # Read again: a job may have begun at this moment, by a call.
-        runs = _last_runs(jobs, tx.db)
-        new = self._first_runs(jobs, runs)
-        put_runs(tx, new)
-        return runs | new
 
     def _first_runs(self, jobs: Iterable[Job], runs: dict[str, Run]) -> dict[str, Run]:
         """Initial rows for jobs without a row or with an impossible time."""

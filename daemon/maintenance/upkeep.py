@@ -254,12 +254,6 @@ def jobs_of(
     def often() -> When:
         return settings().store.state_file_check_seconds
 
-    def minute() -> When:
-        return 60.0
-
-    def half_minute() -> When:
-        return 30.0
-
     def days() -> When:
         now = settings()
         return (now.sync.verify_days * DAY or None) if now.replicates else None
@@ -268,15 +262,15 @@ def jobs_of(
     return (
         # Jobs of the daemon. Closing comes first, since jobs for open agents keep them open.
         Job(name="idle", when=often, run=close_idle, agents="none", problem="agent_trouble"),
-        Job(name="heap", when=minute, run=trim_memory, agents="none"),
-        Job(name="sample", when=minute, run=sample, agents="none"),
+        Job(name="heap", when=lambda: 60.0, run=trim_memory, agents="none"),
+        Job(name="sample", when=lambda: 60.0, run=sample, agents="none"),
         *_runs(settings, upkeep),
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
         # Jobs for open agents.
         of_open(name="check files", when=often, run=AgentStore.check_files),
-        of_open(name="tend", when=minute, run=AgentStore.run_maintenance),
+        of_open(name="tend", when=lambda: 60.0, run=AgentStore.run_maintenance),
         of_open(
-            name="files", when=half_minute, run=keep_files, problem="workspace_trouble", soon=True
+            name="files", when=lambda: 30.0, run=keep_files, problem="workspace_trouble", soon=True
         ),
     )
 
@@ -293,8 +287,8 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     def cron(name: str) -> When:
         return getattr(settings().upkeep, name, None)
 
-    async def run(store: AgentStore, mode: ConsolidationMode) -> None:
-        await upkeep.run(store, mode, steps(mode))
+    def run(store: AgentStore, mode: ConsolidationMode) -> Awaitable[object]:
+        return upkeep.run(store, mode, steps(mode))
 
     for name, single_step in (*APART.items(), ("merging", "merge")):
         yield Job(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, TypeAlias
@@ -27,7 +27,8 @@ _LONGEST_NAME: Final = 255
 # Leaves room for two suffixes with device and digest in the name of a copy.
 _LONGEST_STEM: Final = 160
 _ENDINGS: Final = frozenset({".md", ".markdown", ".txt", ".jsonl"})
-_LOG: Final = ".jsonl"
+# Each line of such a file is a separate entry.
+LOG: Final = ".jsonl"
 SKILL_INDEX: Final = "memory/skills/index.json"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -46,11 +47,6 @@ def belongs(path: str) -> bool:
     )
     printable = not any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in path)
     return plain and printable and PurePosixPath(path).suffix.lower() in _ENDINGS
-
-
-def is_log(path: str) -> bool:
-    """Whether each line of the file is a separate entry."""
-    return PurePosixPath(path).suffix.lower() == _LOG
 
 
 def copy_path(path: str, device: str, digest: str) -> str:
@@ -91,7 +87,7 @@ SKILL_NAMES: Final = (
     "up to 60 letters, digits, dashes and underscores; the first is a letter or digit"
 )
 # Other programs may give other names, which are read.
-_SKILL_NAME: Final = re.compile(r"[^\W_][\w-]{0,59}")
+SKILL_NAME: Final = re.compile(r"[^\W_][\w-]{0,59}")
 
 
 class Reflection(msgspec.Struct, frozen=True):
@@ -152,11 +148,6 @@ def skill_path(skill_id: str) -> str:
     return f"{SKILL_FOLDER}/{skill_id}.md"
 
 
-def is_skill_name(name: str) -> bool:
-    """Whether a new skill may have this name; see `SKILL_NAMES`."""
-    return _SKILL_NAME.fullmatch(name) is not None
-
-
 def is_skill_id(skill_id: str) -> bool:
     """Whether an id is a valid file name in the folder of the skills."""
     return "/" not in skill_id and belongs(skill_path(skill_id))
@@ -179,11 +170,6 @@ def broken_lines(name: str, text: str) -> str:
         article = "an" if kind[0] in "aeiou" else "a"
         return f"line {shown} of {path} is not {article} {kind} and is left out"
     return f"lines {shown}{more} of {path} are not {name} and are left out"
-
-
-def entry_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The non-blank lines of a log, numbered from 0."""
-    return enumerate(line for line in text.split("\n") if line.strip())
 
 
 def reflection_of(line: str) -> Reflection | None:

@@ -96,7 +96,7 @@ async def skill(scope: Scope, id: schemas.SkillId) -> schemas.SkillView:
 @Operation("POST", "/api/skills", role="write")
 async def add_skill(scope: Scope, body: schemas.SkillBody) -> schemas.SkillStored:
     """Write a skill into `memory/skills/`, and into its index."""
-    if not agent_files.is_skill_name(body.id):
+    if not agent_files.SKILL_NAME.fullmatch(body.id):
         raise InvalidInput(
             f"cannot name a skill {checks.shown(body.id)}",
             field="id",

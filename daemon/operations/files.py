@@ -81,7 +81,7 @@ async def get(scope: Scope, body: schemas.LinesQuery) -> schemas.FileLines:
     async with scope.store() as store:
         index = scope.daemon.indexes.of(store) if store.exists else None
         place = index.place_of(body.path) if index is not None else None
-        known = await store.read(lambda db: chunk_tables.digest_of(db, body.path))
+        known = await store.read(lambda db: chunk_tables.identity_of(db, body.path))
         if place is None or known is None:
             raise NotFound(f"'{body.path}' is not a watched file", field="path")
         limit = scope.settings.index.max_file_kb * 1024
@@ -132,7 +132,10 @@ async def index(scope: Scope, query: schemas.FilesQuery) -> schemas.FilePage:
 async def chunks(scope: Scope, query: schemas.PathBody) -> schemas.ChunkList:
     """List the chunks of a watched file, by their lines."""
     known, results = await scope.read(
-        lambda db: (chunk_tables.digest_of(db, query.path), chunk_tables.chunks_of(db, query.path))
+        lambda db: (
+            chunk_tables.identity_of(db, query.path),
+            chunk_tables.chunks_of(db, query.path),
+        )
     )
     if known is None:
         raise NotFound(f"'{query.path}' is not a watched file", field="path")
@@ -187,7 +190,7 @@ async def remove(scope: Scope, query: schemas.PathBody) -> schemas.PathRemoved:
         # A path that was removed, or is a link now, is removed as it was added.
         real = await asyncio.to_thread(os.path.realpath, query.path)
         path = query.path if query.path in known else real
-        await store.write(lambda tx: watched.remove(tx, path))
+        await store.write(lambda tx: watched.PATHS.delete(tx, path))
         scope.daemon.indexes.of(store).mark_dirty()
         await scope.daemon.indexes.in_step(store, _ADDING_SECONDS)
     return schemas.PathRemoved(path)

@@ -109,12 +109,7 @@ async def replay(scope: Scope, id: str, query: schemas.UsedQuery) -> schemas.Rep
 
 
 async def entered(store: AgentStore, key: str | None) -> Session | None:
-    """The session of a question; None if it names none.
-
-    Raises:
-        NotFound: the session does not exist.
-        Conflict: it is archived.
-    """
+    """The session of a question, None without one; `NotFound`, or `Conflict` if it is archived."""
     if key is None:
         return None
     session = await store.read(lambda db: sessions.named(db, key))
@@ -128,11 +123,7 @@ async def entered(store: AgentStore, key: str | None) -> Session | None:
 
 
 def seen(session: Session | None, filters: Filters) -> Filters:
-    """The filters of a question, limited to what its session sees.
-
-    Raises:
-        InvalidInput: it asks for a category that the session does not see.
-    """
+    """The filters limited to what its session sees; `InvalidInput` for another category."""
     if session is None or not is_isolated(session):
         return filters
     category = filters.category

@@ -136,7 +136,7 @@ async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
 
 @Operation("POST", "/api/devices/rejoin", role="admin")
 async def rejoin(scope: Scope) -> schemas.DeviceRejoined:
-    """Use this device again after it was retired.
+    """Use this device again after it was retired, for all agents of the database.
 
     If it has missed deletions, it compares everything.
     """
@@ -149,9 +149,10 @@ async def rejoin(scope: Scope) -> schemas.DeviceRejoined:
         return retired and await replica.retire(this, None)
 
     async with scope.store():
-        rejoined = await replicas.ask(scope.agent, take_in)
-        tally = await replicas.sync(scope.agent)
-    return schemas.DeviceRejoined(this, rejoined, tally.sent, tally.received)
+        agents = replicas.sharing(scope.agent)
+        rejoined = [await replicas.ask(agent, take_in) for agent in agents]
+        *_, tally = [await replicas.sync(agent) for agent in reversed(agents)]
+    return schemas.DeviceRejoined(this, any(rejoined), tally.sent, tally.received)
 
 
 async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
@@ -164,13 +165,15 @@ async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
     present, epochs = await replicas.ask(
         scope.agent, lambda replica: keychain.epochs(replica.remote)
     )
+    is_blind = epochs.get(this, 0) < present
     return [
         view_of(
             schemas.DeviceView,
             each,
             this=each.id == this,
-            epoch=epochs.get(each.id, 0),
-            can_read=epochs.get(each.id) == present,
+            # Without the present key this device cannot tell what the others have.
+            epoch=None if is_blind and each.id != this else epochs.get(each.id, 0),
+            can_read=None if is_blind and each.id != this else epochs.get(each.id) == present,
         )
         for each in records
     ]
@@ -201,11 +204,9 @@ def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
 
 
 async def another(scope: Scope, named: schemas.DatabaseBody) -> Account | None:
-    """The database that a call names; None: the agent's own replica.
+    """The database that a call names, if the caller may; None: the agent's own replica.
 
-    Raises:
-        InvalidInput: the URL is not usable, or it or the token is missing.
-        Forbidden: the caller may not name another database.
+    `InvalidInput`: the URL is not usable, or it or the token is missing.
     """
     if not named.url:
         if named.token:
@@ -231,12 +232,7 @@ def url_of(text: str) -> str:
 
 
 async def account_of(scope: Scope, named: schemas.DatabaseBody) -> Account:
-    """The database that a call means, the agent's own replica included.
-
-    Raises:
-        NotFound: it names none, and the agent has no replica.
-        ThermoclineError: as for `another`.
-    """
+    """As `another`, the agent's own replica included; `NotFound` if it has none."""
     account = await another(scope, named) or await scope.daemon.replicas.account(scope.agent)
     if account is None:
         raise NotFound(

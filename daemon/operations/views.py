@@ -90,11 +90,7 @@ def secret_warning(kinds: Sequence[str]) -> str | UnsetType:
 
 
 def one_line(text: str, field: str, most: int = 4_000) -> str:
-    """A text on one line, stripped, of at most `most` characters.
-
-    Raises:
-        InvalidInput: it is blank or too long.
-    """
+    """A text on one line, stripped; `InvalidInput` if it is blank or longer than `most`."""
     text = " ".join(checks.check_short(text, field, most).split())
     if not text:
         raise InvalidInput(f"give '{field}' some words", field=field)

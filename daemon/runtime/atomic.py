@@ -31,12 +31,6 @@ class Replacement:
 
     The content is durable after `sync`. `finish` renames it to its name, `discard` removes it.
 
-    Args:
-        path: the file.
-        content: the new content.
-        mode: its permissions.
-        owner: user and group, if they are not this process's.
-
     Raises:
         Conflict: the owner cannot be set.
         OSError: the disk refused; nothing is left behind.
@@ -73,7 +67,6 @@ class Replacement:
         return self._found
 
     def discard(self) -> None:
-        """Remove the unfinished file."""
         with contextlib.suppress(OSError):
             os.unlink(self._temporary, dir_fd=self._folder)
         os.close(self._folder)
@@ -137,11 +130,8 @@ def read(
 ) -> tuple[bytes, os.stat_result]:
     """The content of a regular file, and its status when it was opened.
 
-    Args:
-        path: the file.
-        limit: bytes; a larger file is not read.
-        below: a folder above it below which no part of the path may be a link.
-        alone: whether a file with other names (hard links) is refused.
+    No part of the path may be a link below the folder `below`; `alone` refuses a file with other
+    names (hard links).
 
     Raises:
         FileNotFoundError: it does not exist.

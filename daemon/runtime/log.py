@@ -70,7 +70,6 @@ class _Prioritized(logging.Formatter):
 
 
 def _journal() -> bool:
-    """Whether standard error goes to the journal: systemd names the stream that does."""
     named = os.environ.get("JOURNAL_STREAM", "")
     try:
         stream = os.fstat(sys.stderr.fileno())

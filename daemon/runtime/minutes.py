@@ -18,22 +18,16 @@ _STEP: Final = math.log(1.05)
 
 
 class MinuteSeries:
-    """Numbers by minute, 6 KB for an agent that was used in the last two hours.
-
-    Args:
-        now: gives seconds since the epoch.
-    """
+    """Numbers by minute, 6 KB for an agent that was used in the last two hours."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._rings: dict[str, _Series] = {}
 
     def count_store(self, agent: str) -> None:
-        """A memory was stored."""
         self._ring(agent).add("stores")
 
     def note_recall(self, agent: str, ms: float) -> None:
-        """A question was answered in `ms` milliseconds."""
         self._ring(agent).note_recall(ms)
 
     def note(self, agent: str, name: Name, value: float) -> None:
@@ -41,7 +35,6 @@ class MinuteSeries:
         self._ring(agent).set(name, value)
 
     def note_memory(self, size: int) -> None:
-        """The memory of the process, in bytes."""
         self._ring(_DAEMON).set("memory", size)
 
     def forget_idle(self) -> None:
@@ -59,7 +52,6 @@ class MinuteSeries:
         return self._ring(agent).values(name) if agent in self._rings else [None] * MINUTES
 
     def memory(self) -> Sequence[float | None]:
-        """The memory of the process by minute."""
         return self._ring(_DAEMON).values("memory")
 
     def _minute(self) -> int:

@@ -10,14 +10,13 @@ from ..errors import Conflict, DiskFull, ReadOnly, Unavailable
 
 # The process, or the system, may open no more files.
 NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
-_IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 
 
 def translate_os(error: OSError, path: Path) -> Unavailable | Conflict:
     """The error of our tree that stands for one of the operating system's."""
     if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
         return ReadOnly(f"cannot use {path}: {error.strerror}", hint="make it writable")
-    if error.errno in _IN_THE_WAY:
+    if error.errno in {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}:
         return Conflict(
             f"cannot use {path}: {error.strerror}", hint="something else is in its place: move it"
         )

@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from ..schemas.status import Problem
 
 _log = logging.getLogger(__name__)
@@ -57,7 +59,6 @@ class Problems:
             _log.warning(message, extra={"action": code})
 
     def clear(self, code: str, subject: str) -> None:
-        """Remove a problem."""
         with self._lock:
             gone = self._problems.pop((code, subject), None)
         if gone is not None:
@@ -80,12 +81,23 @@ class Problems:
                     del self._problems[code, subject]
 
     def current(self, may_read: Callable[[str], bool] = lambda _: True) -> list[Problem]:
-        """The daemon's own and those of the agents that `may_read` accepts, the oldest first."""
+        """The daemon's own and those of the agents that `may_read` accepts, the oldest first.
+
+        What several agents have for one cause is one problem, with their number.
+        """
         with self._lock:
             problems = list(self._problems.items())
-        shown = []
-        for (_, subject), problem in problems:
+        alike: dict[tuple[str, ...], list[Problem]] = {}
+        for (code, subject), problem in sorted(problems, key=lambda item: item[1].since):
             agent = subject.partition("/")[0]
             if not agent or may_read(agent):
-                shown.append(problem)
-        return sorted(shown, key=lambda problem: problem.since)
+                words = problem.message.replace(f"'{agent}'", "")
+                alike.setdefault((code, words, problem.hint), []).append(problem)
+        return [
+            msgspec.structs.replace(
+                first, message=f"{first.message} (and {len(more)} more like it)"
+            )
+            if more
+            else first
+            for first, *more in alike.values()
+        ]

@@ -26,7 +26,6 @@ _NAME_CHARS: Final = 40
 # An agent's id has up to 64 characters, 32 of which are the digest.
 _AGENT_NAME_CHARS: Final = 30
 _DIGEST_BYTES: Final = 16
-_KEY: Final = "project.key"
 _KEY_BYTES: Final = 32
 _MOST_LEVELS: Final = 64
 
@@ -98,7 +97,6 @@ def switch(folder: str, word: str) -> Project:
 
 
 def _write(path: str, content: bytes, mode: int) -> None:
-    """Replace what has a name, a link itself and not its target, by a file."""
     new = f"{path}.{os.urandom(8).hex()}"
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
@@ -113,7 +111,7 @@ def _write(path: str, content: bytes, mode: int) -> None:
 def _key() -> bytes:
     """The user's secret, made when it is first needed."""
     folder = user_state_dir(os.environ)
-    path = os.path.join(folder, _KEY)
+    path = os.path.join(folder, "project.key")
     try:
         return _read_key(path)
     except FileNotFoundError:

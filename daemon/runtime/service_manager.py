@@ -53,9 +53,6 @@ class ServiceManager:
 
     The variables of the protocol are removed from the environment: the model's process must not
     speak for the daemon.
-
-    Args:
-        env: the environment of the process.
     """
 
     def __init__(self, env: MutableMapping[str, str]) -> None:
@@ -98,13 +95,11 @@ class ServiceManager:
         return passed
 
     def ready(self, status: str) -> None:
-        """Say that the memory can be used."""
         self._ready = True
         self._status = _line(status)
         self._send("READY=1", f"STATUS={self._status}")
 
     def stopping(self) -> None:
-        """Say that the daemon has begun to leave."""
         self._ready = False
         self._send("STOPPING=1", "STATUS=finishing requests and sending queued changes")
 
@@ -132,11 +127,7 @@ class ServiceManager:
         """Give signs of life and show the state, until cancelled.
 
         Runs on the loop that serves the callers: when that is stuck, the watchdog is not fed,
-        and systemd restarts the daemon.
-
-        Args:
-            fault: why the daemon is of no use any more and must be restarted, or nothing.
-            status: its state in a line, for people.
+        and systemd restarts the daemon. `fault` says why the daemon must be restarted, or nothing.
         """
         if self._address is None:
             await asyncio.Event().wait()

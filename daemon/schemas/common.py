@@ -98,11 +98,7 @@ _NOT_AMONG: Final = re.compile(
 
 
 def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
-    """`value` as a `kind`.
-
-    Raises:
-        InvalidInput: naming the field, what was expected and what was found.
-    """
+    """`value` as a `kind`; `InvalidInput` names the field, what was expected and what was found."""
     try:
         return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:

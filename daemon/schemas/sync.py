@@ -256,7 +256,8 @@ class DeviceView(Struct):
     it had not received by then; None: it is retired. `this`: it is the answering device. `release`
     is what it ran then; None: it does not say it. In a sealed replica, and None in another:
     `epoch` is the last key that it was given, 0 if none is known; `can_read`: it is that with which
-    rows are written now.
+    rows are written now. Both are None too where the answering device lacks that key, and cannot
+    tell.
     """
 
     id: str

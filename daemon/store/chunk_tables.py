@@ -68,14 +68,6 @@ class Totals(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Changed(msgspec.Struct, frozen=True):
-    """How the chunks of a file changed."""
-
-    added: int = 0
-    unchanged: int = 0
-    removed: int = 0
-
-
 def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileFingerprint]:
     """The status of each file when it was read, by path; below a path, or of all files."""
     sql = "SELECT path, size, mtime, ctime, inode FROM files"
@@ -86,16 +78,12 @@ def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileFin
     return {path: FileFingerprint(*stand) for path, *stand in db.execute(sql, arguments)}
 
 
-def digest_of(db: sqlite3.Connection, path: str) -> str | None:
-    """The digest of a file's content; None if it was not read."""
-    row = db.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
-    return None if row is None else str(row[0])
-
-
-def title_of(db: sqlite3.Connection, path: str) -> str | None:
-    """The title of a file; None if unknown."""
-    row = db.execute("SELECT title FROM files WHERE path = ?", (path,)).fetchone()
-    return None if row is None else str(row[0])
+def identity_of(db: sqlite3.Connection, path: str) -> tuple[str, str] | None:
+    """The digest of a file's content and its title; None if it was not read."""
+    row: tuple[str, str] | None = db.execute(
+        "SELECT digest, title FROM files WHERE path = ?", (path,)
+    ).fetchone()
+    return row
 
 
 def file_count(db: sqlite3.Connection) -> int:
@@ -133,7 +121,7 @@ def move(db: sqlite3.Connection, path: str, new: str, stand: FileFingerprint) ->
 
 def put(
     db: sqlite3.Connection, path: str, stand: FileFingerprint, content: FileContent, now: float
-) -> Changed:
+) -> None:
     """Store the content of a file; unchanged chunks are not rewritten."""
     with transaction(db):
         row = (
@@ -154,10 +142,10 @@ def put(
             " indexed_at = excluded.indexed_at, reason = excluded.reason RETURNING id",
             (path, *row),
         ).fetchone()[0]
-        return _put_pieces(db, number, content.pieces)
+        _put_pieces(db, number, content.pieces)
 
 
-def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) -> Changed:
+def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) -> None:
     before: dict[str, list[tuple[int, tuple[int, int, int]]]] = {}
     for row, digest, *place in db.execute(
         "SELECT row, digest, position, first_line, last_line FROM chunks WHERE file = ?"
@@ -166,13 +154,11 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
     ):
         before.setdefault(digest, []).append((row, (place[0], place[1], place[2])))
     new: list[IndexEntry] = []
-    unchanged = 0
     for position, piece in enumerate(pieces):
         place = (position, piece.first_line, piece.last_line)
         digest = piece.digest
         if same := before.get(digest):
             row, old = same.pop()
-            unchanged += 1
             if old != place:
                 db.execute(
                     "UPDATE chunks SET position = ?, first_line = ?, last_line = ? WHERE row = ?",
@@ -185,10 +171,8 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
             (number, *place, piece.heading, piece.extra, piece.text, digest),
         ).fetchone()[0]
         new.append(IndexEntry(row, _indexed(piece.text, piece.heading, piece.extra)))
-    gone = [row for rows in before.values() for row, _ in rows]
-    _remove_rows(db, gone)
+    _remove_rows(db, [row for rows in before.values() for row, _ in rows])
     full_text.add(db, INDEX, new)
-    return Changed(len(new), unchanged, len(gone))
 
 
 def drop(db: sqlite3.Connection, paths: Iterable[str]) -> None:

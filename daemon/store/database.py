@@ -211,11 +211,7 @@ def reads_whole(path: Path) -> bool:
 
 
 def has_all_words(path: Path) -> bool:
-    """Whether each full-text index has the words that were added to it. Blocking.
-
-    Raises:
-        ThermoclineError: as `translate` maps SQLite's error.
-    """
+    """Whether each full-text index has all words that were added to it. Blocking."""
     try:
         with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
             return not lost_words(db)

@@ -29,11 +29,7 @@ class DerivedSchema(msgspec.Struct, frozen=True):
 
 
 def open_derived(path: Path, schema: DerivedSchema) -> sqlite3.Connection:
-    """The connection for writing; an unusable or missing file is replaced by an empty one.
-
-    Raises:
-        sqlite3.Error: the disk refuses.
-    """
+    """The connection for writing (`sqlite3.Error`: refused); an unusable file is replaced."""
     for _ in range(2):
         try:
             db = connect(path, "mode=rwc")

@@ -34,12 +34,7 @@ SHORTEST_PREFIX: Final = 4
 
 
 def find(db: sqlite3.Connection, key: str) -> Memory:
-    """The memory with this id, or the only one whose id begins with `key` (4 characters or more).
-
-    Raises:
-        NotFound: it does not exist.
-        Conflict: several ids begin with `key`.
-    """
+    """The memory whose id is, or alone begins with, `key`; else `NotFound` or `Conflict`."""
     memory = fetch(db, key)
     if memory is not None:
         return memory

@@ -186,7 +186,8 @@ def _joined(path: str, base: str, earlier: str, later: str) -> lines.Joined:
     seed = agent_files.SEEDS.get(path, "")
     if seed in {earlier, later}:
         base = seed
-    joined = lines.join(base, earlier, later, log=agent_files.is_log(path))
+    is_log = path.lower().endswith(agent_files.LOG)
+    joined = lines.join(base, earlier, later, log=is_log)
     if len(joined.text.encode()) > agent_files.LARGEST:
         return lines.Joined(later, contradicts=True)
     return joined

@@ -57,12 +57,7 @@ def page(
 
 
 def named(db: sqlite3.Connection, key: str) -> Session:
-    """The session with this id, or the only one with this name.
-
-    Raises:
-        NotFound: there is none.
-        Conflict: several have this name.
-    """
+    """The session with this id or name; `NotFound`, or `Conflict` if several have the name."""
     if (session := SESSIONS.find(db, key)) is not None:
         return session
     alike = SESSIONS.select(db, "data ->> 'name' = :name AND :name <> ''", name=key)

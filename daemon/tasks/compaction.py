@@ -227,7 +227,6 @@ def compact(
 
 
 def _chosen(messages: Sequence[Message], target: int, recent: int) -> tuple[set[int], int]:
-    """The indexes of the messages that stay, and the tokens left for a summary of the rest."""
     units = units_of(messages)
     first_recent = max(0, len(messages) - recent)
     scores = [max(retention_score(messages[place]) for place in unit) for unit in units]

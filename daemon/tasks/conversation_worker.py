@@ -341,7 +341,6 @@ class Thinking(msgspec.Struct, frozen=True):
     listener: ConversationWorker  # reads conversations, with the model or the rules
 
     async def close(self) -> None:
-        """Cancel running work."""
         await self.listener.close()
         await self.reasoner.close()
         await self.model.rules.close()

@@ -93,7 +93,6 @@ class RuleProcess:
 
 V = TypeVar("V")
 R = TypeVar("R")
-_USELESS: Final = "the model's reply is not usable"
 
 
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,11 +129,9 @@ class ModelOrRules:
         self._prompts = prompts
 
     def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
-        """A question for a purpose; see `Prompts.question`."""
         return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
 
     def written(self, question: ModelQuestion, kind: Any) -> str:
-        """A question as one text; see `Prompts.written`."""
         return self._prompts.written(question, kind)
 
     def is_asked(self, purpose: str, options: AskOptions, chars: int | None = None) -> bool:
@@ -150,7 +147,6 @@ class ModelOrRules:
     async def ask(
         self, question: ModelQuestion, kind: type[R], options: AskOptions
     ) -> ModelReply[R]:
-        """Ask a model; errors as `Model.ask`."""
         return await self.model.ask(
             question, kind, deadline=options.seconds, endpoint=options.endpoint
         )
@@ -178,7 +174,7 @@ class ModelOrRules:
                 value, spent = await asyncio.to_thread(made, reply.value), spent_on(reply)
                 if value is not None:
                     return Derived(value, "llm", "", spent)
-                why = _USELESS
+                why = "the model's reply is not usable"
         return Derived(await by_rules(), "rule", why, spent)
 
 

@@ -159,7 +159,6 @@ def _tells(word: str) -> bool:
 
 
 def _meets(part: str, stems: Collection[str]) -> float:
-    """How well a word of a category matches the text; a common beginning counts less."""
     if part in stems:
         return 1.0
     if len(part) < _KIN_LETTERS or not part.isascii():

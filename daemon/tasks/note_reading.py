@@ -84,7 +84,6 @@ async def _asked(
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """The note in parts of whole lines, each with the number of its first line."""
     lines: list[str] = []
     first, size, parts = 1, 0, 0
     for number, line in enumerate(text.splitlines(), 1):

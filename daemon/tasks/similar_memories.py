@@ -193,7 +193,6 @@ def _merged(reply: MemoryReply, text: str, cluster: Sequence[Memory], now: float
 
 
 def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
-    """Replace the memories by the new one, unless one of them has changed meanwhile."""
     current = [fetch(tx.db, memory.id) for memory in cluster]
     for before, now in zip(cluster, current, strict=True):
         if now is None or now.merged_into is not None or now.text != before.text:

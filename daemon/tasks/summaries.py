@@ -185,7 +185,6 @@ async def shorten(
 
 
 def _summed_up(made: Compacted, text: str, room: int) -> Compacted | None:
-    """The result with a model's summary; None if that is blank or too long."""
     assert made.summary is not None
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     summary = "\n".join((made.summary.partition("\n")[0], *lines))

@@ -57,7 +57,6 @@ class Reasoner:
         self._late: set[asyncio.Task[Reasoning]] = set()
 
     def prompt(self, tree: Tree, question: str) -> str:
-        """The question as one text, for a model that the caller asks by other means."""
         return self._model.written(self._asked(tree, question), list[NamedCategory])
 
     async def search(self, tree: Tree, question: str, options: AskOptions) -> Reasoning:
@@ -91,7 +90,6 @@ class Reasoner:
         return task.result() if done else Derived((), "rule", _LATE)
 
     async def close(self) -> None:
-        """Cancel running searches."""
         tasks = list(self._late)
         for task in tasks:
             task.cancel()
@@ -217,7 +215,6 @@ def _line(path: str, node: Node, now: float) -> str:
 
 
 def _examples(db: sqlite3.Connection, tree: Tree) -> dict[str, tuple[str, str, str]]:
-    """By the shown part of its id: the id, category and beginning of some memories."""
     examples: dict[str, tuple[str, str, str]] = {}
     size = 0
     counts = {path: node.warm_count + node.cold_count for path, node in tree.items()}

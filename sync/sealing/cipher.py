@@ -41,9 +41,8 @@ def seal(key: bytes, text: bytes, place: bytes, mark: bytes = b"") -> bytes:
     """
     salt = secrets.token_bytes(_salt_bytes(mark))
     nonce = (mark + salt).ljust(_NONCE_BYTES, b"\0")
-    return salt + sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
-        _padded(text), place, nonce, key
-    )
+    padded = (text + _END).ljust(_padded_length(len(text) + 1), b"\0")
+    return salt + sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(padded, place, nonce, key)
 
 
 def unseal(key: bytes, sealed: bytes, place: bytes, mark: bytes = b"") -> bytes:
@@ -140,11 +139,6 @@ def decode(text: str) -> bytes:
 
 def _salt_bytes(mark: bytes) -> int:
     return _SALT_OF_MARKED if mark else _NONCE_BYTES
-
-
-def _padded(text: bytes) -> bytes:
-    marked = text + _END
-    return marked.ljust(_padded_length(len(marked)), b"\0")
 
 
 def _padded_length(length: int) -> int:

@@ -85,7 +85,6 @@ class Keyring(msgspec.Struct, frozen=True):
         )
 
     def encoded(self) -> bytes:
-        """As JSON."""
         return msgspec.json.encode(self)
 
     def is_linked(self) -> bool:

@@ -171,8 +171,9 @@ def _unpacked(packed: bytes) -> tuple[str, Row]:
         elif form == _JSON:
             data[name] = msgspec.json.decode(next(texts))
         else:
-            data[name] = _unpacked_float(form, packed[place : place + size], at)
-            place += size
+            content, place = packed[place : place + size], place + size
+            ticks = int.from_bytes(content, "big", signed=True) + _ticks_of(at)
+            data[name] = content[0] / 100 if form == _HUNDREDTHS else ticks / _TICKS
     clocks = Clocks((at, device), single.fields, single.deleted)
     return agent, Row(kind=kind, id=key, data=data, clocks=clocks)
 
@@ -188,12 +189,6 @@ def _packed_float(value: float, at: int) -> tuple[int, bytes]:
         if -(1 << 8 * _SIZES[form] - 1) <= beside < 1 << 8 * _SIZES[form] - 1:
             return form, beside.to_bytes(_SIZES[form], "big", signed=True)
     return _JSON, b""
-
-
-def _unpacked_float(form: int, content: bytes, at: int) -> float:
-    if form == _HUNDREDTHS:
-        return content[0] / 100
-    return (int.from_bytes(content, "big", signed=True) + _ticks_of(at)) / _TICKS
 
 
 def _ticks_of(stamp: int) -> int:

@@ -67,7 +67,6 @@ class Handshake:
         self._secret = key_from_words(digits, self.salt)
 
     def offer(self, host: Guest) -> str:
-        """The first message."""
         return encode(self.salt + self._seal("offer", msgspec.json.encode(host)))
 
     def read_offer(self, offer: str) -> Guest:
@@ -75,7 +74,6 @@ class Handshake:
         return _guest(self._unseal("offer", decode(offer)[SALT_BYTES:]))
 
     def request(self, guest: Guest) -> str:
-        """The second message."""
         return encode(self._seal("request", msgspec.json.encode(guest)))
 
     def read_request(self, request: str) -> Guest:
@@ -83,7 +81,6 @@ class Handshake:
         return _guest(self._unseal("request", decode(request)))
 
     def answer(self, guest: Guest, ring: Keyring) -> str:
-        """The third message."""
         return encode(self._seal("answer", wrap(guest.public, ring.encoded())))
 
     def read_answer(self, answer: str, private: bytes) -> Keyring:
@@ -173,7 +170,10 @@ async def read(remote: Remote, number: str | None = None) -> list[Invitation]:
     except SchemaMissing:
         return []
     return [
-        Invitation(str(name), whole(at), whole(tries), str(offer), *map(_text, rest))
+        Invitation(
+            *(str(name), whole(at), whole(tries), str(offer)),
+            *(None if text is None else str(text) for text in rest),
+        )
         for name, at, tries, offer, *rest in rows
     ]
 
@@ -199,7 +199,3 @@ async def end(remote: Remote, number: str) -> None:
     """Remove an invitation."""
     sql = "DELETE FROM replica_invitations WHERE number = ?"
     await remote.batch([SqlStatement(sql, (number,))])
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)

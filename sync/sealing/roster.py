@@ -51,8 +51,6 @@ _TABLES: Final = (
     BEGIN SELECT RAISE(ABORT, 'the replica is sealed'); END
     """,
 )
-_LATER: Final = "DROP TRIGGER IF EXISTS rows_of_epoch"
-_READ: Final = "SELECT epoch, device, public, wrapped, tag FROM replica_keys"
 # ?1: the entries as JSON, ?2: their epoch. Nothing happens if another device was first.
 _REPLACE: Final = "DELETE FROM replica_keys WHERE (SELECT max(epoch) FROM replica_keys) < ?1"
 _BEGIN: Final = """
@@ -78,7 +76,7 @@ class KeyHolder(msgspec.Struct, frozen=True):
 async def read(remote: Remote) -> list[RosterEntry]:
     """Every entry, whoever made it; none: the remote is not sealed."""
     try:
-        rows = await rows_of(remote, _READ)
+        rows = await rows_of(remote, "SELECT epoch, device, public, wrapped, tag FROM replica_keys")
     except SchemaMissing:
         return []
     return [RosterEntry(whole(epoch), *map(str, texts)) for epoch, *texts in rows]
@@ -133,7 +131,7 @@ async def _write(remote: Remote, ring: Keyring, listed: Sequence[RosterEntry]) -
     """
     await remote.batch(
         [
-            *map(SqlStatement, (*_TABLES, _LATER, later)),
+            *map(SqlStatement, (*_TABLES, "DROP TRIGGER IF EXISTS rows_of_epoch", later)),
             SqlStatement(_REPLACE, (ring.epoch,)),
             SqlStatement(_BEGIN, (_json(listed), ring.epoch)),
         ]
@@ -157,7 +155,6 @@ def _learned(listed: Sequence[RosterEntry], ring: Keyring, holder: KeyHolder) ->
 
 
 def _is_changed(ring: Keyring, listed: Sequence[RosterEntry]) -> bool:
-    """Whether the entry of the recovery key is missing, or is another's."""
     own = [each for each in listed if each.device == RECOVERY]
     return ring.recovery is not None and not (own and is_signed(ring, own[0]))
 

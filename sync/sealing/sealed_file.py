@@ -111,7 +111,6 @@ class UnsealedFile(io.RawIOBase):
         self._is_over = False
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
@@ -124,7 +123,6 @@ class UnsealedFile(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Close the file too."""
         self._file.close()
         super().close()
 

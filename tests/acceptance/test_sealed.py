@@ -328,7 +328,9 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
     assert "cannot" not in shown["a-of-Otis"] + shown["b-of-Otis"]
     with pytest.raises(ApiError) as refused:
         lost.start().sync()
-    assert refused.value.code == "replica_key_missing"
+    assert refused.value.code == "replica_retired"
+    seen = sorted((each.this, each.can_read) for each in lost.memory.devices().results)
+    assert seen == [(False, None), (False, None), (True, False)], "it cannot see their keys"
     assert "The new berth is 14" not in lost.texts()
     # Nor after the command that takes it in again, which gives no keys.
     with pytest.raises(ApiError) as refused:

@@ -107,18 +107,6 @@ def test_evoclaws_scripts_find_their_database_served(shell, sqld_with_auth, tmp_
     assert json.loads(data)["hot_state"]["identity"]["agent_name"] == "Nova"
 
 
-def test_the_archive_is_searched_in_the_database_that_is_named(shell, sqld):
-    replica = ("--db-url", sqld.url)
-    stored = shell.json("store", "--text", "Bob drinks cocoa", "--category", "bob", *replica)
-    assert stored["cold_synced"] is True
-    assert sqld.query("SELECT id, text, category FROM cold_memories") == [
-        [stored["id"], "Bob drinks cocoa", "bob"]
-    ]
-    assert shell.json("store", "--text", "not there")["cold_synced"] is False
-    [found] = shell.json("cold", "--query", "cocoa", *replica)
-    assert (found["id"], found["text"]) == (stored["id"], "Bob drinks cocoa")
-
-
 def test_without_flags_the_critical_sync_goes_to_the_configured_database(shell, sqld):
     shell.run("hot", "--update", "identity", '{"agent_name": "Nova"}')
     assert json.loads(shell.out("sync-critical"))["synced"] is True

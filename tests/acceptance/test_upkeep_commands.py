@@ -49,13 +49,6 @@ def test_without_options_it_is_the_quick_run(shell):
     assert err == ""
 
 
-def test_a_full_run_takes_the_notes_in(shell, note):
-    note(NOTE)
-    lines = shell.run("consolidate", "--mode", "full")[0].splitlines()
-    assert "2  facts stored from notes" in lines
-    assert lines[-1].startswith("full: done in ")
-
-
 def test_a_full_run_analyses_the_tree_and_writes_its_report(shell, call, shared_daemon):
     for number in range(10):
         call.ok("PUT", "/api/tree", {"path": f"boats/b{number}", "desc": "made by hand"})
@@ -140,25 +133,6 @@ def test_notes_are_taken_in_once(shell, note):
     assert shell.run("ingest-daily")[0] == "stored 0 of 2 facts in 1 note\n"
     found, _ = shell.run("retrieve", "what colour will the hull have?")
     assert "green" in found
-
-
-def test_it_answers_as_evoclaw_does(shell, note):
-    note(NOTE)
-    answer = shell.json("ingest-daily", "--days", "2")
-    assert (answer["files_scanned"], answer["mode"], answer["llm_fallbacks"]) == (1, "rule", 0)
-    assert (answer["facts_found"], answer["facts_stored"], answer["facts_skipped"]) == (2, 2, 0)
-    first = answer["facts"][0]
-    assert set(first) == {"id", "text", "category", "importance", "metadata"}
-    assert first["metadata"]["urls"] == ["https://sails.example.org/main"]
-
-
-def test_a_file_that_is_refused_is_named(shell, note):
-    path = note("")
-    path.unlink()
-    path.symlink_to("/etc/passwd")
-    out, err = shell.run("ingest-daily")
-    assert out == "stored 0 of 0 facts in 0 notes\n"
-    assert f"did not read {path.name}: it is a link" in err
 
 
 # validate

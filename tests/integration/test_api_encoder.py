@@ -86,6 +86,8 @@ def test_a_static_encoder_is_tried_on_the_newest_memories(encoding, model_folder
     assert state is not None
     assert state.pid == trial["encoder"]["pid"]
     assert state.memory_bytes > 0
+    empty = Shell(shell.socket, "empty").json("encoder")
+    assert (empty["tried"], empty["nearest"], empty["encoder"]["dimensions"]) == (0, None, 64)
 
 
 def test_an_encoder_elsewhere_is_said_with_what_it_costs(encoding, model_server):
@@ -112,12 +114,6 @@ def test_an_encoder_that_fails_is_said(encoding, tmp_path):
     assert f"static:{folder}, failing: no static model in" in shell.out("status")
 
 
-def test_a_trial_of_an_empty_memory_is_one_of_the_encoder_alone(encoding, model_folder):
-    shell = encoding(f"static:{model_folder}")
-    trial = Shell(shell.socket, "empty").json("encoder")
-    assert (trial["tried"], trial["nearest"], trial["encoder"]["dimensions"]) == (0, None, 64)
-
-
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -132,8 +128,3 @@ def test_a_configuration_of_two_encoders_or_none_is_refused(shared_daemon, value
     error = shell.run("config", "--check", "--set", f"{EMBED}={value}", code=2).stderr
     assert f"{EMBED}: " in error
     assert why in error
-
-
-def test_an_encoder_is_no_model_for_questions(encoding, model_folder):
-    shell = encoding(f"static:{model_folder}")
-    assert shell.json("status")["llm"]["state"] == "off"

@@ -123,24 +123,6 @@ def test_turns_are_buffered_and_read_at_once_when_it_is_wished(call):
     assert (found["buffered"], found["mode"], found["known"]) == (0, "rule", [])
 
 
-def test_the_client_observes_relates_compacts_distils_and_consolidates(shared_daemon, call):
-    with shared_daemon.client(call.agent) as client:
-        told = client.observe("k", [turn("My sister Berta lives in Porto")], wait=True)
-        assert [one.event for one in told.stored] == ["fact_stored"]
-        assert client.observe("k", end=True).ended
-        assert client.graph("Berta").graph[0].type == "person"
-        assert not client.graph("Nobody").found
-        messages = [{"role": "user", "content": f"the number {n} " * 40} for n in range(20)]
-        short = client.compact(messages, window=2_000)
-        fact = client.distill("Ada moved the parser to Rust", store=True, category="work")
-        dry = client.consolidate("daily", dry_run=True)
-    assert fact.distilled.people == ("Ada",)
-    assert fact.stored[0].category == "work"
-    assert (dry.mode, dry.dry_run) == ("daily", True)
-    assert short.needs_compaction
-    assert len(short.messages) == short.compacted_count < 20
-
-
 def test_profclaws_names_are_understood(call):
     body = {
         "conversationId": "p",
@@ -277,13 +259,6 @@ def test_a_conversation_is_compacted_in_profclaws_shape(call):
     assert found["messages"][-6:] == messages[-6:]
     assert found["mode"] == "rule"
     assert found["share"] == pytest.approx(found["tokens"] / found["window"], rel=1e-4)
-
-
-def test_the_window_is_the_one_given_or_128k(call):
-    body = {"messages": talk(20), "check": True}
-    assert call.ok("POST", "/api/compact", body)["window"] == 128_000
-    given = {**body, "model": "openai/gpt-4", "window": 3_000}
-    assert call.ok("POST", "/api/compact", given)["window"] == 3_000
 
 
 def test_one_that_fits_stays_as_it_is_and_a_check_changes_nothing(call):

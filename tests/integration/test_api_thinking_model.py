@@ -128,15 +128,6 @@ def test_a_model_names_categories(filled, model_server):
     assert asked.partition("[tree ")[0] == marked.partition("[tree ")[0]
 
 
-def test_the_same_question_is_answered_from_memory(filled, model_server):
-    model_server.says(TREE)
-    query = "which beverage would she enjoy most?"
-    body = {"query": query, "mode": "llm", "llm_endpoint": model_server.plain}
-    first, second = (filled.ok("POST", "/api/recall", body) for _ in range(2))
-    assert [one["llm"]["spent"]["cached"] for one in (first, second)] == [False, True]
-    assert len(model_server.heard) == 1
-
-
 def test_hybrid_adds_the_models_part_to_what_words_find(filled, model_server):
     model_server.says(TREE)
     body = {

@@ -82,11 +82,6 @@ def test_a_run_by_hand_shows_in_status_metrics_and_history(call):
     assert history["trend"]["numbers"]["warm_count"]["average"] == 1.0
 
 
-def test_without_a_body_it_is_the_quick_run(call):
-    call.store("x")
-    assert call.ok("POST", "/api/consolidate")["mode"] == "quick"
-
-
 def test_notes_are_taken_in(call, note):
     note()
     dry = call.ok("POST", "/api/ingest", {"dry_run": True})
@@ -126,23 +121,6 @@ def test_a_note_that_is_a_link_is_not_validated(call, note, tmp_path):
     secret.write_text("We install the secret.")
     path.symlink_to(secret)
     assert call("POST", "/api/validate").refusal() == (400, "invalid", "file")
-
-
-def test_a_rebuild_of_the_tree_is_undone(call):
-    call.store("a first one")
-    assert call("POST", "/api/tree/undo").refusal() == (404, "not_found", None)
-    texts = [f"sailing lesson {n}" for n in range(25)] + [
-        f"harvest of field {n}" for n in range(25)
-    ]
-    batch = [{"text": text, "category": "all"} for text in texts]
-    call.ok("POST", "/api/memory/batch", {"memories": batch})
-    outcome = call.ok("POST", "/api/consolidate", {"mode": "monthly"})
-    assert outcome["tree_rebuilt"] == "rule"
-    assert len(call.ok("GET", "/api/tree")["tree"]["all"]["children"]) == 2
-    undone = call.ok("POST", "/api/tree/undo")
-    assert (undone["undone"], undone["memories"]) == (True, 50)
-    assert undone["changes"] == outcome["tree_changes"]
-    assert call.ok("GET", "/api/tree")["tree"]["all"]["children"] == []
 
 
 @pytest.mark.parametrize(("method", "path", "body", "field"), CALLS)

@@ -278,7 +278,8 @@ def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
     call = calls_of(shared_daemon, "nobody")
     for method, target in (
         ("DELETE", "/api/kv/key"), ("POST", "/api/memory/tidy"), ("POST", "/api/tree/prune"),
-        ("GET", "/api/devices"), ("GET", "/api/backup"), ("GET", "/api/export"),
+        ("GET", "/api/devices"), ("POST", "/api/sync"), ("GET", "/api/backup"),
+        ("GET", "/api/export"),
     ):  # fmt: skip
         assert call(method, target).refusal() == (404, "not_found", "agent"), target
     assert call("DELETE", f"/api/agents/{call.agent}").status == 404

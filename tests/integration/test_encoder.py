@@ -269,12 +269,6 @@ async def test_a_very_long_text_is_cut(rig, model_server):
 # A model that is away
 
 
-async def test_a_throttled_call_is_repeated(rig, model_server):
-    model_server.says(Saying("slow down", status=429, headers={"Retry-After": "0"}))
-    assert (await rig.encode("a")).vectors[0] is not None
-    assert len(model_server.heard) == 2
-
-
 async def test_a_model_that_keeps_failing_is_left_alone_for_a_while(rig, model_server):
     model_server.usually = Saying("not for you", status=401)
     rig.frozen = time.monotonic()

@@ -246,7 +246,9 @@ def test_a_program_is_undone_and_the_persons_own_edits_are_spared(call):
     memory = call.ok("GET", f"/api/memory/{mine}")
     assert (memory["text"], memory["importance"]) == ("the boat is red", 0.9)
     refused = call("POST", "/api/undo", {"id": theirs[:8]}).body["error"]
-    assert refused["message"] == f"'{theirs[:8]}' cannot come back: forgotten"
+    assert refused["message"] == (
+        f"'{theirs[:8]}' was forgotten, with all its versions: it cannot come back"
+    )
 
 
 @pytest.mark.parametrize("by", ["uid:{}", "uid:{} mygent", "Mygent"])

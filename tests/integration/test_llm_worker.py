@@ -252,16 +252,6 @@ async def test_the_same_question_is_answered_from_memory(rig, model_server):
     assert (await rig.ask("a")).value == first.value
 
 
-async def test_secrets_are_cleared_before_anything_leaves(rig, model_server):
-    model_server.says(FACT)
-    commit = "3f2a9c1b5d7e8f90a1b2c3d4e5f60718293a4b5c"
-    reply = await rig.ask(f"password=hunter2butlonger, fixed in {commit}")
-    assert sum(reply.cleared.values()) == 1
-    assert "hunter2" not in model_server.heard[0].prompt
-    assert commit in model_server.heard[0].prompt
-    assert rig.model.status().cleared == reply.cleared
-
-
 async def test_what_a_known_model_costs_is_counted_in_money(rig, model_server):
     rig.plan = msgspec.structs.replace(rig.plan, model="openai/gpt-4o-mini")
     model_server.says(Saying(FACT, tokens=(1000, 100)))

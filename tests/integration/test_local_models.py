@@ -8,7 +8,7 @@ from pathlib import Path
 from model_server import Saying
 from shells import Shell
 
-from thermocline.daemon.cli.local_models import encoder_here, has_model, ports_of
+from thermocline.daemon.cli.local_models import encoder_here, models_at, ports_of
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
 CHOICE = '[{"path": "people/ada", "relevance": 0.8, "reason": "about her"}]'
@@ -23,22 +23,22 @@ def table(folder: Path, port: int, uid: int, state: str = "0A") -> tuple[str]:
 
 
 def test_a_server_that_lists_models_is_found(model_server, closed_port):
-    assert has_model(model_server.port)
-    assert not has_model(closed_port)
+    assert models_at(model_server.port)
+    assert not models_at(closed_port)
     model_server.models = ()
-    assert not has_model(model_server.port)
+    assert not models_at(model_server.port)
 
 
 def test_the_server_of_another_user_is_left_alone(model_server, tmp_path):
     port = model_server.port
     another = 1_000 if os.getuid() != 1_000 else 1_001
-    assert not has_model(port, table(tmp_path, port, another))
+    assert not models_at(port, table(tmp_path, port, another))
     # Where the number is that of another port, or of a connection, it says nothing.
-    assert has_model(port, table(tmp_path, port + 1, another))
-    assert has_model(port, table(tmp_path, port, another, "01"))
+    assert models_at(port, table(tmp_path, port + 1, another))
+    assert models_at(port, table(tmp_path, port, another, "01"))
     for trusted in (0, 998, 61_184, os.getuid()):
-        assert has_model(port, table(tmp_path, port, trusted))
-    assert has_model(port, (str(tmp_path / "none"),))
+        assert models_at(port, table(tmp_path, port, trusted))
+    assert models_at(port, (str(tmp_path / "none"),))
 
 
 def test_the_ports_may_be_named(capsys):

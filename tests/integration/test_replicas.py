@@ -16,14 +16,14 @@ from faulty_remote import Fault, FaultyRemote
 from msgspec.structs import replace
 from store_parts import make_agents
 
-from thermocline.daemon.cloud.account import Account, Secret
+from thermocline.daemon.cloud.account import Account
 from thermocline.daemon.cloud.databases import connect
 from thermocline.daemon.cloud.loop import AgentLocal
 from thermocline.daemon.cloud.replicas import Replicas
 from thermocline.daemon.cloud.sealing import Sealing
 from thermocline.daemon.cloud.usage import UsageLog
 from thermocline.daemon.config.settings import Settings, StoreSettings, Sync
-from thermocline.daemon.errors import ConfigInvalid, NotFound
+from thermocline.daemon.errors import ConfigInvalid
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree import Node
 from thermocline.daemon.runtime import atomic
@@ -48,11 +48,8 @@ class Host:
         self.name = name
         self.folder = folder
         self.url = url
-        self.token: str | None = None
-        self.exposed = False
         self.ahead = 0.0
         self.fault: ConfigInvalid | None = None
-        self.looked = 0
         self.plan: list[Fault] = []
         self.network: FaultyRemote | None = None
         self.settings = Settings(sync=RARELY)
@@ -134,15 +131,11 @@ class Host:
         folder: Path,  # noqa: ARG002
         workspace: Path | None,  # noqa: ARG002
     ) -> Account | None:
-        self.looked += 1
         if self.fault is not None:
             raise self.fault
         if self.url is None:
             return None
-        token = Secret(self.token) if self.token else None
-        return Account(
-            self.url.replace("{agent}", agent), token, "sync.url", "/a/token", self.exposed
-        )
+        return Account(self.url.replace("{agent}", agent), None, "sync.url")
 
     async def _connect(self, account: Account) -> Remote:
         self.network = FaultyRemote(await connect(account), asyncio.sleep, self.plan)
@@ -167,9 +160,6 @@ async def make_host(tmp_path: Path) -> AsyncIterator[Callable[..., Host]]:
             await host.stop()
 
 
-MakeHost = Callable[..., Host]
-
-
 async def test_the_description_of_a_category_survives_a_device_that_hears_of_its_memories_first(
     make_host, monkeypatch
 ):
@@ -189,28 +179,6 @@ async def test_the_description_of_a_category_survives_a_device_that_hears_of_its
         await host.replicas.sync(AGENT)
     for host in (two, one):
         assert await host.read("SELECT path, desc FROM tree") == [("work", "What pays the rent")]
-
-
-async def test_changes_leave_and_arrive_by_themselves(make_host):
-    one, two = make_host("one"), make_host("two")
-    one.run(change_seconds=0.05, poll_seconds=NEVER)
-    two.run(poll_seconds=0.05)
-    await two.write(lambda _tx: None)
-    await one.write(lambda _tx: None)
-    await until(lambda: one.replicas.status(AGENT).phase == "idle", "the first round")
-    await one.put("key", "value")
-    await until(lambda: two.replicas.status(AGENT).received > 0, "the second device receives")
-    assert await two.values() == {"key": "value"}
-
-
-async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_host):
-    one, two = make_host("one"), make_host("two")
-    await one.put("key", "value", "reader")
-    await one.replicas.sync("reader")
-    two.run(poll_seconds=0.05)
-    await until(lambda: "reader" in two.agents.names(), "the agent appears")
-    await until(lambda: two.replicas.status("reader").received, "its rows are received")
-    assert await two.values("reader") == {"key": "value"}
 
 
 async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host):
@@ -241,17 +209,6 @@ async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host):
     await one.put("key", "value")
     async with asyncio.timeout(60):
         await one.stop()
-
-
-async def test_without_a_url_nothing_is_replicated_and_status_says_so(make_host, tmp_path):
-    one = make_host("one", url=None)
-    one.run()
-    await one.put("key", "value")
-    await until(lambda: one.replicas.status(AGENT).replica == "none", "status says so")
-    with pytest.raises(NotFound) as raised:
-        await one.replicas.sync(AGENT)
-    assert "sync.url" in (raised.value.hint or "")
-    assert not (tmp_path / "disk").exists()
 
 
 async def test_another_database_is_used_once_the_configuration_names_it(make_host, tmp_path):

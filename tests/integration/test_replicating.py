@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from world import World
 
-Eventually = Callable[..., None]
 # TURSO.md's answer to an account whose plan is used up.
 QUOTA = '{"message": "Operation was blocked", "code": "BLOCKED"}'
 
@@ -22,24 +21,6 @@ def world(sqld_binary: Path) -> Iterator[World]:
             device.store("a memory of its own")
         made.heal()
         yield made
-
-
-def test_a_change_of_the_critical_state_is_sent_long_before_all_others(world, eventually):
-    here, there = world.devices
-    here.store("an ordinary memory")
-    here.put_pair("key", "value")
-    here.put_hot("identity", {"agent_name": "Ada"})
-
-    def arrived() -> bool:
-        there.sync()
-        return there.list_all().hot["identity"] == {"agent_name": "Ada"}
-
-    eventually(arrived, "the identity is there")
-    assert "an ordinary memory" not in there.texts()
-    assert there.list_all().pairs == {}
-    contents = world.heal()
-    assert "an ordinary memory" in {memory["text"] for memory in contents.memories.values()}
-    assert contents.pairs == {"key": "value"}
 
 
 def test_a_quota_that_is_spent_is_a_problem_until_it_is_raised(world, eventually):

@@ -128,14 +128,6 @@ async def test_the_critical_state_is_sent_long_before_all_else(run, remote):
     assert not one.replicator.pending
 
 
-async def test_changes_are_sent_in_their_time_and_received_by_the_next_poll(run):
-    one, two = run("one", change_seconds=0.01), run("two", poll_seconds=0.01)
-    await one.idle()
-    one.write("memory", "m1")
-    await two.until(lambda state: state.received == 1)
-    assert two.local.says("memory", "m1") == {"value": "m1"}
-
-
 async def test_it_tries_again_until_the_network_is_back_and_says_when(run):
     one = run(plan=[Fault("before")] * 3, waiting=Waiting(first=0.02, longest=0.05))
     await one.until(lambda state: state.phase == "waiting")

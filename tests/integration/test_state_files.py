@@ -6,17 +6,13 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import pytest
-from agent_files import files_holding
 from daemon_process import until
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot
-from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits
 from thermocline.daemon.store import documents, hot_rows, memories, memory_md, state_files
 from thermocline.daemon.store.agent_store import AgentStore
@@ -29,22 +25,11 @@ from thermocline.daemon.store.documents import (
 )
 from thermocline.daemon.store.transaction import Transaction
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakeMemory: TypeAlias = Callable[..., Memory]
 ALL = (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE, MARKDOWN_FILE)
 
 
 def read(store: AgentStore, name: str) -> Any:
     return json.loads((store.place.folder / name).read_text())
-
-
-async def test_files_follow_a_change_by_themselves(open_store, make_memory):
-    store = await open_store(delay_seconds=0.3)
-    await store.flush_state_files()
-    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    await until(lambda: "word1" in (store.place.folder / WARM_FILE).read_text(), "shown")
-    await until(lambda: not store.state_files_pending, "all are written")
-    assert read(store, TREE_FILE)["general"]["warm_count"] == 1
 
 
 async def test_a_reader_never_meets_half_a_file(open_store, make_memory):
@@ -133,23 +118,6 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
 
 
-@pytest.mark.parametrize("archived", [False, True])
-async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(open_store, make_memory, archived):
-    store = await open_store()
-    secret = make_memory(7, text="the passphrase is xylophoneq", subject="xylophoneq")
-    await store.write(lambda tx: memories.insert(tx, secret))
-    await store.write(
-        lambda tx: [memories.insert(tx, make_memory(n)) for n in range(300, 350)] and None
-    )
-    if archived:
-        await store.write(lambda tx: memories.archive(tx, ["m00007"]))
-    await store.flush_state_files()
-    await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "m00007")))
-    await store.run_maintenance()
-    await store.close()
-    assert files_holding(store.place, b"xylophone") == []
-
-
 async def test_nothing_is_written_when_nothing_changed(open_store, make_memory):
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
@@ -165,15 +133,6 @@ async def test_nothing_is_written_when_nothing_changed(open_store, make_memory):
     assert {name for name in ALL if before[name] == after[name]} >= {
         TREE_FILE, HOT_FILE, METRICS_FILE, MARKDOWN_FILE,
     }  # fmt: skip
-
-
-async def test_leftovers_of_a_killed_writer_are_removed(open_store):
-    store = await open_store()
-    await store.close()
-    left = store.place.folder / f".{HOT_FILE}.abcdefgh.tmp"
-    left.write_text("half")
-    await open_store(store.place)
-    assert not left.exists()
 
 
 async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_seconds(

@@ -180,18 +180,6 @@ async def test_greetings_and_commands_are_no_question_for_a_model(rig):
     assert (extracted.method, extracted.memories.stored, rig.model.asked) == ("rule", (), [])
 
 
-async def test_a_model_that_fails_leaves_it_to_the_rules(rig):
-    rig.says("observe", ModelUnavailable("it is late"))
-    await rig.hear(*TALK)
-    extracted = await rig.read()
-    assert extracted is not None
-    assert (extracted.method, extracted.why, len(extracted.memories.stored)) == (
-        "rule",
-        "it is late",
-        2,
-    )
-
-
 async def test_turns_that_somebody_else_has_read_are_not_read_again(rig):
     await rig.hear(*TALK)
     turns = await rig.store.read(lambda db: conversations.unread(db, "c", 10_000))
@@ -366,16 +354,6 @@ async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again
     assert await rig.join_similar() == 0
     assert len(rig.model.asked) == 1
     assert all(one.merged_into is None for one in (await rig.all()).values())
-
-
-async def test_what_contradicts_or_was_parted_is_no_group(rig):
-    await rig.add(
-        memory("a", "The gate code of the old harbour is 4711"),
-        memory("b", "The gate code of the old harbour is 4712"),
-    )
-    rig.says("merge", JOINED)
-    assert await rig.join_similar() == 0
-    assert rig.model.asked == []
 
 
 async def test_memories_that_are_near_in_meaning_alone_are_put_to_the_model(rig):

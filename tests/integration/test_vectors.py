@@ -47,7 +47,6 @@ class Encoder:
         self.model: str | None = "ollama/first"
         self.weights: dict[str, str] = {}
         self.failure: str | None = None
-        self.late = False
         self.open = asyncio.Event()
         self.open.set()
         self.closes_after: int | None = None
@@ -76,7 +75,7 @@ class Encoder:
         return self._encoding(texts, model)
 
     async def encode_query(self, text: str, *, model: str) -> Encoding | None:
-        return None if self.late else self._encoding([text], model)
+        return self._encoding([text], model)
 
 
 class Desk:
@@ -365,18 +364,6 @@ async def test_an_encoder_that_is_away_is_reported_and_tried_again(desk, make_me
         await until(lambda: not desk.problems.current(), "the problem is over")
 
 
-async def test_words_answer_alone_while_a_question_is_late(desk, make_memory):
-    async with desk.running() as store:
-        await fill(store, make_memory, 1)
-        await desk.settled(1)
-        desk.encoder.late = True
-        near = await desk.vectors.near(store, "word1")
-        assert near.nearness is None
-        assert near.note == (
-            "found by words alone: ollama/first did not encode the question in time"
-        )
-
-
 @pytest.mark.parametrize("content", [b"", b"nonsense" * 1000])
 async def test_a_damaged_file_is_replaced(desk, make_memory, content):
     async with desk.running() as store:
@@ -404,36 +391,6 @@ async def test_damage_in_use_is_noticed_by_a_question(desk, make_memory):
         await desk.nearest(store, "word2")
         await desk.settled(300)
         assert (await desk.nearest(store, "word2"))[0].endswith("word2")
-
-
-async def test_without_an_encoder_there_is_no_file(desk, make_memory):
-    desk.encoder.model = None
-    async with desk.running() as store:
-        await fill(store, make_memory, 1)
-        near = await desk.vectors.near(store, "word1")
-        assert (near.nearness, near.note) == (None, "")
-        assert desk.vectors.status("default") is None
-        assert not desk.file.exists()
-        desk.encoder.model = "ollama/first"
-        await desk.settled(1)
-        desk.encoder.model = None
-        await until(lambda: not [*desk.file.parent.glob(f"{FILE_NAME}*")], "it is removed")
-        assert (await desk.vectors.near(store, "word1")).nearness is None
-        desk.encoder.model = "ollama/first"
-        await desk.settled(1)
-
-
-async def test_what_is_in_the_place_of_the_file_is_reported_and_left(desk, make_memory):
-    desk.file.mkdir(parents=True)
-    async with desk.running() as store:
-        await fill(store, make_memory, 1)
-        await until(lambda: bool(desk.problems.current()), "it is reported")
-        (problem,) = desk.problems.current()
-        assert problem.code == "vectors_not_written"
-        assert (await desk.vectors.near(store, "word1")).note
-        desk.file.rmdir()
-        await desk.settled(1)
-        await until(lambda: not desk.problems.current(), "it is over")
 
 
 @pytest.mark.soak

@@ -7,7 +7,6 @@ pytest.importorskip("textual")
 from thermocline.daemon.client.wording import ago, size
 from thermocline.tui.charts import bar, bars, fitted, number, top_of
 from thermocline.tui.text import masked, part_of, plain, span
-from thermocline.tui.views.settings import fault, value_of
 
 
 def test_nothing_stored_acts_on_the_terminal():
@@ -96,23 +95,3 @@ def test_a_chart_fills_its_columns_and_keeps_the_highest_value():
     assert fitted([1, 2], 4) == [1, 1, 2, 2]
     assert fitted([], 2) == [None, None]
     assert bars([None, 0, 5, 10], 2, 10) == ["   █", " ▁██"]
-
-
-@pytest.mark.parametrize(
-    ("typed", "schema", "wrong"),
-    [
-        ("5", {"type": "integer", "minimum": 1, "maximum": 9}, False),
-        ("10", {"type": "integer", "minimum": 1, "maximum": 9}, True),
-        ("true", {"type": "integer"}, True),
-        ("word", {"type": "integer"}, True),
-        ("2.5", {"type": "number"}, False),
-        ("word", {"type": "string"}, False),
-        ("word", {"enum": ["word", "other"]}, False),
-        ("else", {"enum": ["word", "other"]}, True),
-        ("null", {"type": ["string", "null"]}, False),
-        ("[1]", {"type": "array"}, False),
-        ("{", {"type": "object"}, True),
-    ],
-)
-def test_a_setting_of_the_wrong_kind_is_found_as_it_is_typed(typed, schema, *, wrong):
-    assert fault(value_of(typed), schema) is wrong

@@ -19,7 +19,6 @@ from thermocline.daemon.config import (
     Loaded,
     Settings,
     describe,
-    document,
     layer_files,
     load,
 )
@@ -321,11 +320,11 @@ def again(loaded: Loaded, origin: str) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value, of in describe(loaded) if of == origin]
 
 
-def test_the_document_is_a_layer_that_gives_the_same_settings(env, config_file):
+def test_the_settings_are_a_layer_that_gives_the_same_settings(env, config_file):
     loaded = load(env, None, ["agents.a.workspace=/w", "access.users.bob=read", "hot.max_tasks=3"])
-    values = document(loaded)["values"]
+    values = msgspec.to_builtins(loaded.settings)
     assert load(env, config_file(values)).settings == loaded.settings
-    assert list(document(loaded)["origins"]) == [key for key, _, _ in describe(loaded)]
+    assert list(loaded.origins) == [key for key, _, _ in describe(loaded)]
 
 
 def test_the_module_comes_without_the_server(tmp_path):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.config.settings import Distillation
-from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.language.distilling import best
 from thermocline.daemon.language.distilling import distil as rules_distil
 from thermocline.daemon.llm.model import read_prompts
@@ -40,20 +39,6 @@ async def test_a_model_says_the_fact_and_the_text_keeps_its_references():
     assert thought.value.commands == ("make release",)
     assert thought.value.paths == ("/srv/notes/release.md",)
     assert thought.spent is not None
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (ModelUnavailable("no model answered within 3 s"), "no model answered within 3 s"),
-        ({"fact": " \n\x00 "}, "the model's reply is not usable"),
-    ],
-)
-async def test_where_a_model_is_of_no_use_the_rules_do_it_and_say_why(answer, why):
-    thought = await distil(TEXT, MEASURE, mind(answer), ASKED)
-    assert (thought.method, thought.why) == ("rule", why)
-    assert "parser" in thought.value.fact
-    assert thought.value.urls == ("https://a.example/plan",)
 
 
 async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there():

@@ -114,16 +114,6 @@ def test_neither_use_nor_age_changes_the_size():
     assert record_size(fresh) == record_size(used)
 
 
-def test_the_lowest_scores_leave_first():
-    entries = [
-        entry("young", importance=0.5),
-        entry("faded", importance=0.9, age_days=90),
-        entry("used", importance=0.4, access_count=9),
-        entry("minor", importance=0.1),
-    ]
-    assert overflow(entries, 2 * 101 + 1, NOW, SCORING) == ["faded", "minor"]
-
-
 def test_of_equal_scores_the_older_leaves_then_the_smaller_id():
     ages = {"c": 1, "b": 0, "a": 0}
     entries = [entry(key, importance=0.0, age_days=days) for key, days in ages.items()]
@@ -182,12 +172,3 @@ def test_the_limits_of_expiry_can_be_changed():
         )
         == []
     )
-
-
-def test_a_low_score_alone_or_age_alone_expires_nothing():
-    entries = [
-        entry("faint", importance=0.01, age_days=30),
-        entry("dear", importance=1.0, age_days=31, access_count=5),
-        entry("both", importance=0.01, age_days=30.01),
-    ]
-    assert expired_from_warm(entries, NOW, SCORING) == ["both"]

@@ -10,9 +10,7 @@ class Tab(NamedTuple):
     """One tab; its view's module is only imported when the tab is shown.
 
     Attributes:
-        key: the digit that shows it.
         name: as `--tab` and `:` take it, as the id of the view, and of its module.
-        about: what it shows, in a few words.
     """
 
     key: str

@@ -43,14 +43,7 @@ class OpenFile:
 
 
 class FilePane(VerticalScroll, can_focus=True):
-    """The lines before a chunk, its own lines behind a bar, and those after it, with numbers.
-
-    Args:
-        view: reads the file.
-
-    Attributes:
-        file: what is shown; None: nothing.
-    """
+    """The lines before a chunk, its own lines behind a bar, and those after it, with numbers."""
 
     DEFAULT_CSS = """
     FilePane {
@@ -146,9 +139,10 @@ class FilePane(VerticalScroll, can_focus=True):
                 table.add_row(Text(str(number), "dim"), lines[number - first])
             self._texts[name].update(table)
             self._texts[name].display = bool(numbers)
-        self.call_after_refresh(self._go_to_chunk)
 
-    def _go_to_chunk(self) -> None:
-        # A line or two before it show where it stands.
-        top = self._texts["chunk"].virtual_region.y if self.file and self.file.chunk else 0
-        self.scroll_to(y=max(0, top - 2), animate=False, force=True)
+        def go_to_chunk() -> None:
+            # A line or two before it show where it stands.
+            top = self._texts["chunk"].virtual_region.y if self.file and self.file.chunk else 0
+            self.scroll_to(y=max(0, top - 2), animate=False, force=True)
+
+        self.call_after_refresh(go_to_chunk)

@@ -38,7 +38,6 @@ class Section(NamedTuple):
     """One section of the document.
 
     Attributes:
-        title: on the screen.
         entry: what one entry is called; "": none is added or edited here.
         key: the field that names an entry; "": entries are names with values.
     """
@@ -64,13 +63,7 @@ SECTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry.
-
-    Attributes:
-        section: a key of `SECTIONS`.
-        name: what the daemon knows it by: a key, a name, a text, or an id.
-        value: the JSON that is stored.
-    """
+    """One entry of a section; the daemon knows it by its name: a key, a name, a text, or an id."""
 
     section: str
     name: str
@@ -222,7 +215,6 @@ async def _add(view: HotView) -> None:
 
 
 async def _edit(view: HotView, entry: Entry) -> None:
-    """Edit the entry; of a memory, show all."""
     if entry.section == MEMORY:
         memory = await view.call(Client.get, entry.name)
         if memory is not None:
@@ -244,7 +236,6 @@ async def _form(view: HotView, section: str, entry: Entry | None) -> None:
 
 
 async def _remove(view: HotView, entry: Entry) -> None:
-    """Remove the entry; of a hot memory, its pin."""
     if entry.section == MEMORY:
         memory = await view.call(Client.get, entry.name)
         if memory is not None and memory.pinned:
@@ -283,11 +274,15 @@ class HotView(ResourceView):
 
     def parts(self) -> Mapping[str, Part[Entry]]:
         self.reset()
+
+        def section(entry: Entry) -> Text:
+            return Text(_title(entry), self.paint("primary"))
+
         return {
             "entries": Part(
                 "Entries",
                 [
-                    Column("Section", 12, lambda entry: Text(_title(entry), self.paint("primary"))),
+                    Column("Section", 12, section),
                     Column("Entry", 0, self.text_of),
                     Column("Size", 7, lambda entry: size(entry.size), least=70, right=True),
                 ],
@@ -297,7 +292,10 @@ class HotView(ResourceView):
                 copied=lambda entry: entry.text,
                 detail=self._explained,
                 open=Action("", "Open", _edit, row=True),
-                brief=self._two_lines,
+                brief=lambda entry: (
+                    self.text_of(entry),
+                    section(entry).append(f"  {size(entry.size)}", "dim"),
+                ),
                 two_lines_below=60,
             )
         }
@@ -312,10 +310,6 @@ class HotView(ResourceView):
             self._entries, self._max_bytes = [*entries_of(answer.state)], answer.max_bytes
             self.query_one(Gauge).set_bytes(answer.size_bytes, answer.max_bytes)
             self.draw()
-
-    def _two_lines(self, entry: Entry) -> tuple[Text, Text]:
-        section = Text(_title(entry), self.paint("primary")).append(f"  {size(entry.size)}", "dim")
-        return self.text_of(entry), section
 
     def _explained(self, entry: Entry) -> Text:
         text = self.text_of(entry)

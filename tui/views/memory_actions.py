@@ -170,7 +170,6 @@ def _back(client: Client, key: str) -> Undo:
 
 
 def _fields_for(memory: MemoryView | None, paths: list[str], category: str) -> list[Field]:
-    """The form's fields: as a memory has them, or for a new one."""
     text, kind, subject, importance, tags = "", TYPES[0], "", 0.6, ""
     if memory is not None:
         text, kind, category, subject = memory.text, memory.type, memory.category, memory.subject

@@ -40,12 +40,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 
 
 class MemoryDetail(Dialog[None]):
-    """The page.
-
-    Args:
-        view: does what is asked for, and is drawn again afterwards.
-        memory: the memory, or the hit of a search.
-    """
+    """The page; the view does what is asked for, and is drawn again afterwards."""
 
     DEFAULT_CSS = """
     MemoryDetail { align: center top; }
@@ -173,7 +168,6 @@ class MemoryDetail(Dialog[None]):
         options.display = self.query_one(f"#{name}-title").display = bool(lines)
 
     def _version(self, at: int) -> Text:
-        """A version: when it was replaced and by whom, and each field before and after."""
         version, now = self._versions.results[at], self.app.now()
         after: dict[str, Any] = (
             self._versions.results[at - 1].data

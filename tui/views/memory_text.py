@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
@@ -30,7 +31,6 @@ Columns: TypeAlias = list[Column[MemoryView]]
 _GRADES: Final = ((0.8, "Critical", "error"), (0.6, "Important", ""), (0.4, "Useful", "primary"))
 _TRIVIAL: Final = ("Trivial", "secondary")
 _TIERS: Final = {"hot": ("▲", "error"), "warm": ("●", "warning"), "cold": ("▽", "primary")}
-_FROZEN: Final = ("◇", "secondary")
 _TYPES: Final = {"semantic": "fact", "episodic": "event", "procedural": "how-to"}
 _PARTS: Final = ("match", "recency", "importance")
 # A cell of the table is never longer.
@@ -50,7 +50,7 @@ def grade(importance: float) -> tuple[str, str]:
 
 def tier_of(memory: MemoryView, view: View) -> Text:
     """`▲ hot`; what is pinned says so."""
-    mark, color = _TIERS.get(memory.tier, _FROZEN)
+    mark, color = _TIERS.get(memory.tier, ("◇", "secondary"))
     return Text(f"{'◆' if memory.pinned else mark} {memory.tier}", view.paint(color))
 
 
@@ -66,18 +66,8 @@ def age(when: float, now: float) -> str:
 
 def columns_of(view: View, *, hits: bool = False) -> Columns:
     """The columns of a list of memories, or of the answers to a question."""
-
-    def grade_word(memory: MemoryView) -> Text:
-        return _grade(memory, view)
-
-    def tier(memory: MemoryView) -> Text:
-        return tier_of(memory, view)
-
-    def category(memory: MemoryView) -> Text:
-        return _category(memory, view)
-
-    def subject(memory: MemoryView) -> Text:
-        return view.shown(one_line(memory.subject[:200]))
+    importance, tier = partial(_grade, view=view), partial(tier_of, view=view)
+    category = partial(_category, view=view)
 
     def text(memory: MemoryView) -> Text:
         return head_of(memory, view, subject=hits or view.size.width < _SUBJECT)
@@ -85,25 +75,29 @@ def columns_of(view: View, *, hits: bool = False) -> Columns:
     def uses(memory: MemoryView) -> Text:
         return Text(f"{memory.access_count:,}" if memory.access_count else "", "dim")
 
+    old = Column("Age", 6, partial(_age, view=view), "age", right=True)
     if hits:
         return [
-            Column("Relevance", 11, lambda memory: _relevance(memory, view)),
-            Column("Importance", 10, grade_word, "importance", least=128),
+            Column("Relevance", 11, partial(_relevance, view=view)),
+            Column("Importance", 10, importance, "importance", least=128),
             Column("Tier", 8, tier, least=104),
             Column("Category", 14, category, "category", least=84, keep_end=True),
             Column("Text", 0, text),
-            Column("Age", 6, lambda memory: _age(memory, view), "age", right=True),
+            old,
         ]
     return [
-        Column("Importance", 11, grade_word, "importance", least=104),
+        Column("Importance", 11, importance, "importance", least=104),
         Column("Score", 5, lambda memory: short(memory.score), "score", right=True, least=118),
         Column("Tier", 8, tier, "score", least=50),
         Column("Type", 6, lambda memory: _TYPES.get(memory.type, memory.type), "type", least=148),
         Column("Category", 14, category, "category", least=78, keep_end=True),
-        Column("Subject", 12, subject, "subject", least=_SUBJECT),
+        Column(
+            *("Subject", 12, lambda memory: view.shown(one_line(memory.subject[:200])), "subject"),
+            least=_SUBJECT,
+        ),
         Column("Text", 0, text),
         Column("Uses", 5, uses, "uses", least=132, right=True),
-        Column("Age", 6, lambda memory: _age(memory, view), "age", right=True),
+        old,
     ]
 
 

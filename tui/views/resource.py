@@ -33,8 +33,6 @@ class Part(Generic[T]):
     """Rows of one sort.
 
     Attributes:
-        title: its name on the screen.
-        columns: of the table, each with the least width at which it is shown.
         key_of: what a row is known by, so that the cursor stays on it.
         empty: what is shown in place of rows.
         rows: all rows; None: the table is filled page by page.
@@ -43,7 +41,6 @@ class Part(Generic[T]):
         detail: all of a row, shown beside or below the table.
         open: what Enter does.
         count: follows the title, such as ` 3`.
-        above: widgets over the table.
         brief: a row in two lines, where the table has fewer columns than `two_lines_below`.
     """
 
@@ -178,11 +175,6 @@ class ResourceView(View):
     def row(self) -> Any:
         return self.table.row
 
-    @property
-    def beside(self) -> bool:
-        """Whether all parts are on the screen."""
-        return self.has_class("-beside")
-
     def first_focus(self) -> Widget:
         return self.table
 
@@ -264,7 +256,7 @@ class ResourceView(View):
             return
         for shown in self._parts:
             title = Text(" ")
-            for name in [shown] if self.beside else self._parts:
+            for name in [shown] if self.has_class("-beside") else self._parts:
                 part = self._parts[name]
                 words = Text(part.title).append(part.count() if part.count else "")
                 words.stylize("bold" if name == shown else "dim not bold")

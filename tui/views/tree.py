@@ -15,7 +15,6 @@ from textual.widgets import Static
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.schemas.memory import MemoryView
-from thermocline.daemon.schemas.tree import TreeView as Categories
 
 from ..charts import Gauge
 from ..dialogs import Field
@@ -37,13 +36,10 @@ class Category:
     """One category for display.
 
     Attributes:
-        path: "root" for all.
-        desc: what belongs there.
         guide: the lines before its name.
-        warm, cold: the memories filed in it or below it.
-        own: those filed in it.
+        warm, cold: the memories filed in it or below it; `own`: those filed in it.
         children: the number of categories directly below it.
-        last_access: seconds since the epoch; 0 for never.
+        last_access: 0 for never.
     """
 
     path: str
@@ -144,10 +140,8 @@ async def _rename(view: TreeView, row: Category) -> None:
 
     if view.below_root(row):
         moved = number_of(row.warm + row.cold, "memory goes", "memories go")
-        title, fields = (
-            Text.assemble("Rename ", view.shown(row.path)),
-            [Field("to", "New path", row.path)],
-        )
+        title = Text.assemble("Rename ", view.shown(row.path))
+        fields = [Field("to", "New path", row.path)]
         await view.enter(title, fields, save, f"{moved} along, and all below it.")
 
 
@@ -286,7 +280,11 @@ class TreeView(ResourceView):
         if answer is None:
             return
         self.nodes = answer.tree
-        self._draw_limits(answer)
+        widest = max((row.children for row in categories_of(self.nodes)), default=0)
+        self.query_one("#nodes", Gauge).set_count(answer.nodes, answer.max_nodes)
+        self.query_one("#size", Gauge).set_bytes(answer.size_bytes, answer.max_size_bytes)
+        self.query_one("#levels", Gauge).set_count(answer.depth, answer.max_depth)
+        self.query_one("#children", Gauge).set_count(widest, answer.max_children)
         self.draw()
         row = self.category
         if row is None:
@@ -305,13 +303,6 @@ class TreeView(ResourceView):
         """Another category has other memories."""
         if self.category is not None and self.category.path != self._filed_of:
             self.refresh_data()
-
-    def _draw_limits(self, tree: Categories) -> None:
-        widest = max((row.children for row in categories_of(tree.tree)), default=0)
-        self.query_one("#nodes", Gauge).set_count(tree.nodes, tree.max_nodes)
-        self.query_one("#size", Gauge).set_bytes(tree.size_bytes, tree.max_size_bytes)
-        self.query_one("#levels", Gauge).set_count(tree.depth, tree.max_depth)
-        self.query_one("#children", Gauge).set_count(widest, tree.max_children)
 
     def _label(self, row: Category) -> Text:
         name = self.shown(row.name) if row.path != ROOT else Text(row.name)

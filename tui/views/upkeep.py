@@ -111,7 +111,11 @@ class UpkeepView(ResourceView):
                 "Schedules",
                 [
                     Column("Job", 8, lambda row: row.name),
-                    Column("When", 11, _when, least=56),
+                    Column(
+                        *("When", 11),
+                        lambda row: row.cron or (f"each {span(row.every)}" if row.every else "-"),
+                        least=56,
+                    ),
                     Column("Last", 10, lambda row: self.ago(row.last)),
                     Column("Took", 7, lambda row: seconds_of(row.seconds), least=70, right=True),
                     Column("Next", 10, self._next),
@@ -164,7 +168,7 @@ class UpkeepView(ResourceView):
             ],
             lambda row: row[0],
             "",
-            rows=self._purposes,
+            rows=lambda: [*status.llm.purposes.items()] if (status := self.snapshot.status) else [],
             copied=lambda row: row[1].last_error or row[0],
             above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
         )
@@ -257,10 +261,6 @@ class UpkeepView(ResourceView):
 
     # The model
 
-    def _purposes(self) -> list[Usage]:
-        status = self.snapshot.status
-        return [*status.llm.purposes.items()] if status is not None else []
-
     def tick(self) -> None:
         status = self.snapshot.status
         if status is None:
@@ -297,10 +297,6 @@ class UpkeepView(ResourceView):
         running = "sleeps" if worker.pid is None else f"process {worker.pid}"
         died = f", ! {number_of(worker.deaths, 'death', 'deaths')}" if worker.deaths else ""
         yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
-
-
-def _when(row: schemas.Schedule) -> str:
-    return row.cron or ("-" if row.every is None else f"each {span(row.every)}")
 
 
 def _tried(row: schemas.UpkeepRun) -> bool:

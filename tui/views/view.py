@@ -35,14 +35,11 @@ class Action:
 
     Attributes:
         key: as Textual names it; "" for what only Enter does.
-        label: in the footer, in `?` and in the palette.
         run: a function of the view, and with `row` of the row under the cursor too. An `async` one
             runs in a worker, and may ask: `view.app.confirm`, `view.app.choose_from`, `view.enter`.
         writes: it changes something: with `--read-only` it is neither shown nor run.
-        row: it needs a row.
         part: it is only possible in this part of the view.
         when: says whether it is possible now.
-        show: in the footer.
         display: the key's name on the screen.
     """
 

@@ -23,8 +23,6 @@ from ..source import Format, SourcePath
 from ..sqlite_copy import Copy
 from ..values import seconds
 
-_LISTS: Final = frozenset({"tags", "paths"})
-_OBJECTS: Final = frozenset({"data", "solution"})
 _EXPERIENCE_TYPES: Final = frozenset(
     {"tool_chain", "user_preference", "task_solution", "error_recovery"}
 )
@@ -47,9 +45,9 @@ def read_tables(
         builder = source.builder(system, copy.path, name)
         numbers: Counter[str] = Counter()
         for row in source.rows(copy, name, table.order, table.select):
-            for column in row.keys() & _LISTS:
+            for column in row.keys() & {"tags", "paths"}:
                 row[column] = json_list(row[column])
-            for column in row.keys() & _OBJECTS:
+            for column in row.keys() & {"data", "solution"}:
                 row[column] = json_of(row[column])
             if table.make == "experience":
                 yield from _experience(builder, row)
@@ -213,7 +211,6 @@ def _scalyclaw(source: SourcePath) -> Iterator[SourceEntry | Document]:
 
 
 def _entities(copy: Copy) -> tuple[dict[str, list[dict[str, Any]]], int]:
-    """The entities of each memory, with their relations; and the number of relations left out."""
     entities = {str(row["id"]): row for row in copy.rows("memory_entities")}
     named: dict[str, dict[str, dict[str, Any]]] = {}
     unstated = 0

@@ -31,7 +31,6 @@ _PIECE: Final = 1 << 20
 _LONGEST: Final = 64 << 20
 _GAP: Final = re.compile(r"[ \t\r\n,]*")
 _SPOKEN: Final = frozenset({"text", "multimodal_text"})
-_UNREAD: Final = ("projects.json", "memories.json")
 
 
 # ChatGPT
@@ -82,7 +81,6 @@ def _branch(mapping: dict[str, Any], current: Json) -> tuple[list[str], str]:
 
 
 def _newest_leaf(mapping: dict[str, Any]) -> str | None:
-    """The newest message without children."""
     leaves = {
         key: seconds(_field(node, "message", "create_time")) or 0.0
         for key, node in mapping.items()
@@ -114,9 +112,8 @@ def _field(value: Json, *names: str) -> Any:
 
 
 def _claude(source: SourcePath) -> Iterator[SourceEntry]:
-    """What the human and the assistant said."""
     for name in _other_files(source):
-        if name in _UNREAD:
+        if name in ("projects.json", "memories.json"):
             source.fault(source.path, f"{name} is not read")
     for place, number, conversation in _conversations(source):
         builder = EntryBuilder(source.fault, "claude", place, source.stat.st_mtime)
@@ -251,7 +248,6 @@ def _skip_gap(text: str, at: int) -> int:
 
 
 def _detect(field: str, source: SourcePath) -> bool:
-    """Whether the first conversation has a field."""
     begins = (_ZIP, b"[", b"\xef\xbb\xbf[", b" ", b"\n")
     if not source.is_folder and not source.head.startswith(begins):
         return False

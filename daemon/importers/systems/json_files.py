@@ -41,7 +41,6 @@ def _is_mem0(source: SourcePath) -> bool:
 
 
 def _results(source: SourcePath) -> list[Json]:
-    """The memories, in the shape of any release: a list, alone or in an object."""
     document = source.document()
     if isinstance(document, dict):
         document = document.get("results", document.get("memories"))
@@ -52,7 +51,6 @@ def _results(source: SourcePath) -> list[Json]:
 
 
 def _mem0(source: SourcePath) -> Iterator[SourceEntry]:
-    """Each memory under its id; a run is a group."""
     builder = source.builder("mem0", source.path)
     for number, result in enumerate(_results(source), 1):
         text = result.get("memory") if isinstance(result, dict) else None

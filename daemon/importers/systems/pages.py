@@ -24,7 +24,6 @@ _OBSERVATION: Final = re.compile(r"[-*][ \t]+\[([^\[\]()]{1,60})\][ \t]+(.+)")
 _RELATION: Final = re.compile(r"[-*][ \t]+(?:\"([^\"]+)\"|([^\[\]]*?))[ \t]*\[\[([^\]]+)\]\](.*)")
 _TAG: Final = re.compile(r"(?<!\S)#([\w/-]+)")
 _CONTEXT: Final = re.compile(r"\(([^()]*)\)[ \t]*$")
-_CHECKBOX: Final = frozenset({"x", "X", " ", "-"})
 
 
 # OpenClaw
@@ -83,13 +82,8 @@ def _notes(source: SourcePath) -> Iterator[Path]:
         yield source.path
 
 
-def _basic_memory(source: SourcePath) -> Iterator[SourceEntry]:
-    """Each observation, relation and paragraph as a memory; those of a note are a group."""
-    for path in _notes(source):
-        yield from _note(source, path)
-
-
 def _note(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
+    """Each observation, relation and paragraph as a memory; those of a note are a group."""
     text, builder = source.text(path), source.builder("basic-memory", path)
     fields, begin = _front(text)
     name = str(path.relative_to(source.below)).removesuffix(".md")
@@ -115,7 +109,7 @@ def _note(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
         bare = line.strip()
         key = f"{permalink}\0{bare}"
         observation, link = _OBSERVATION.fullmatch(bare), _RELATION.fullmatch(bare)
-        if observation and observation[1] not in _CHECKBOX:
+        if observation and observation[1] not in {"x", "X", " ", "-"}:
             yield from finished()
             statement, own = _without_marks(observation[2])
             yield from builder.memory(
@@ -139,7 +133,6 @@ def _note(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
 
 
 def _without_marks(text: str) -> tuple[str, list[str]]:
-    """The statement with its context, and its tags."""
     context = _CONTEXT.search(text)
     statement = _TAG.sub("", text[: context.start()] if context else text)
     return " ".join(f"{statement} {f'({context[1]})' if context else ''}".split()), _TAG.findall(
@@ -148,7 +141,6 @@ def _without_marks(text: str) -> tuple[str, list[str]]:
 
 
 def _front(text: str) -> tuple[dict[str, Json], int]:
-    """The simple fields of the frontmatter, and the number of its lines."""
     front = _FRONT.match(text.replace("\r\n", "\n"))
     if front is None:
         return {}, 0
@@ -167,4 +159,7 @@ def _front(text: str) -> tuple[dict[str, Json], int]:
 
 
 OPENCLAW: Final = Format("openclaw", _is_openclaw, _openclaw)
-BASIC_MEMORY: Final = Format("basic-memory", _is_basic_memory, _basic_memory)
+BASIC_MEMORY: Final = Format(
+    *("basic-memory", _is_basic_memory),
+    lambda source: (entry for path in _notes(source) for entry in _note(source, path)),
+)

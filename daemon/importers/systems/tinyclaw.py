@@ -84,7 +84,6 @@ def _folder(source: SourcePath) -> Path | None:
 
 
 def _knowledge(text: str) -> Iterator[tuple[str, str]]:
-    """The category and text of each statement."""
     for _, category, statement in statements(text):
         if not statement.startswith("_No entries yet"):
             yield category, statement

@@ -54,7 +54,6 @@ def _is_transcript(source: SourcePath) -> bool:
 
 
 def _claude_code(source: SourcePath) -> Iterator[SourceEntry]:
-    """Each turn of a transcript, and each statement of a memory file."""
     inside = ("projects",) if (source.path / "projects").is_dir() else ()
     files = source.files(r".+\.(?:jsonl|md)", *inside) if source.is_folder else [source.path]
     for path in files:
@@ -110,7 +109,6 @@ def _is_codex(source: SourcePath) -> bool:
 
 
 def _codex(source: SourcePath) -> Iterator[SourceEntry]:
-    """Each message of a session, and each statement of the memory files."""
     if not source.is_folder:
         yield from _codex_session(source, source.path)
         return
@@ -174,7 +172,6 @@ def _aider(source: SourcePath) -> Iterator[SourceEntry]:
 
 
 def _chats(text: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """When each chat started, and its turns as role and text."""
     started, turns = "", list[tuple[str, list[str]]]()
     fence, entering = "", False
     for line in [*text.splitlines(), None]:
