@@ -61,7 +61,6 @@ class PeerConnection(asyncio.Protocol):
     Attributes:
         gone: set when the caller has left.
         large_bodies: room for bodies that are more than a few pages, shared by all connections.
-        peer: who connected.
     """
 
     _transport: asyncio.Transport

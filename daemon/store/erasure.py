@@ -352,7 +352,10 @@ class Erasure:
                     await self.merge_words()
 
     async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the files of the agent."""
+        """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
+
+        A file that cannot be written is tried again.
+        """
         async with self._busy:
             number = len(self._forgotten)
             traces = Traces(self._forgotten)
