@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from .cues import WORD, Signal, content_words, is_bare_answer, is_lasting, says
-from .keeping import signals
+from .keeping import is_of_life, signals
 from .persons import persons_in
 from .references import WORTHLESS, begins_with_pronoun, noun_phrase
 from .sentences import utf8_bytes
@@ -152,7 +152,8 @@ def _is_heading(sentence: SpokenSentence) -> bool:
 
 def _alone(statement: SpokenSentence) -> SpokenSentence | None:
     """A statement that leans on nothing that was said; None if it means nothing then."""
-    brief = content_words(statement.text) < _TELLING and not says("clause", statement.text)
+    brief = content_words(statement.text) < _TELLING and not is_of_life(statement.text)
+    brief = brief and not says("clause", statement.text)
     return None if brief or statement.answers or begins_with_pronoun(statement.text) else statement
 
 
