@@ -25,7 +25,7 @@ from ..language.thesaurus import FIRST_CODE, thesaurus
 from ..language.vocabulary import cue, words
 from ..memory.stemming import terms_of
 from .pool import Pool
-from .query import Query, Wanted
+from .query import Query, Wanted, joins_words
 from .signals import Signals, has_wanted, little_terms, number_terms
 from .sources import MEMORIES, Candidate
 
@@ -378,6 +378,7 @@ def _topics(bag: Iterable[str]) -> frozenset[str]:
         if (not ord(topic) & 1 if topic >= _FIRST else topic < _FIRST_DATE)
         and not topic[0].isdigit()
         and not _is_general(topic)
+        and not joins_words(topic)
     ).difference(_little())
 
 
