@@ -147,12 +147,11 @@ class Absent(VerticalScroll, can_focus=True):
         yield Static()
 
     def explain(self, snapshot: Snapshot) -> None:
-        text = Text()
-        text.append("No daemon answers.\n\n", "bold")
-        text.append(f"{plain(snapshot.trouble)}\n\n")
-        text.append("Start it in another terminal:\n\n")
-        text.append("    thermocline daemon\n\n", "bold")
-        text.append('or in a checkout with "make run". ')
-        text.append("This view connects by itself as soon as it is there. ")
-        text.append("A daemon with another socket: thermocline tui --socket PATH.")
+        text = Text.assemble(
+            ("No daemon answers.\n\n", "bold"),
+            f"{plain(snapshot.trouble)}\n\nStart it in another terminal:\n\n",
+            ("    thermocline daemon\n\n", "bold"),
+            'or in a checkout with "make run". This view connects by itself as soon as it is there.'
+            " A daemon with another socket: thermocline tui --socket PATH.",
+        )
         self.query_one(Static).update(text)

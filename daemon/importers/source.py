@@ -14,6 +14,7 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -53,9 +54,10 @@ class SourcePath:
         self.path = path
         self.stat = path.stat()
         self.is_folder = path.is_dir()
+        # No link is followed below it.
+        self.below = path if self.is_folder else path.parent
         self._end = ExitStack()
         self._copies: dict[Path, sqlite_copy.Copy] = {}
-        self._head: bytes | None = None
         self._stop: Path | None = None
         self._faults: list[ReadFault] = []
 
@@ -65,17 +67,10 @@ class SourcePath:
     def __exit__(self, *_: object) -> None:
         self._end.close()
 
-    @property
-    def below(self) -> Path:
-        """The folder below which no link is followed."""
-        return self.path if self.is_folder else self.path.parent
-
-    @property
+    @cached_property
     def head(self) -> bytes:
         """The first 256 KB of a regular file, else nothing."""
-        if self._head is None:
-            self._head = head_of(self.path) if stat.S_ISREG(self.stat.st_mode) else b""
-        return self._head
+        return head_of(self.path) if stat.S_ISREG(self.stat.st_mode) else b""
 
     @property
     def obstacle(self) -> ReadFault | None:

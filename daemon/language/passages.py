@@ -28,6 +28,8 @@ from .vocabulary import cue, words
 _MOST_BYTES: Final = 360
 _MOST_OF_REMARK: Final = 200
 _HEADING_WORDS: Final = 6
+# Behind so many words "it" is one of them: "we chose Postgres for the ledger because it is fast".
+_OBJECTS: Final = 2
 # With fewer words that tell something a statement without subject and verb says nothing.
 _TELLING: Final = 3
 # Languages in which a sentence has its subject in a word of its own.
@@ -94,7 +96,7 @@ def _leans(statement: SpokenSentence, *, has_subjects: bool) -> bool:
     tokens = [re.split("['’]", token)[0] for token in WORD.findall(clause)]
     if not _own().isdisjoint(tokens):
         meant = cue("pointing").pattern.search(clause)
-        return meant is not None and not _names(clause[: meant.start()])
+        return meant is not None and content_words(clause[: meant.start()]) < _OBJECTS
     return not _names(text)
 
 
@@ -141,10 +143,11 @@ def _is_context(context: SpokenSentence, statement: SpokenSentence) -> bool:
     if context.role == "user" and context.worth <= WORTHLESS:
         return False
     # Who replies to a remark does not always speak of it.
-    replies = context.role == statement.role or says("replies", statement.original)
+    replies = context.role != "user" and says("replies", statement.original)
+    if context.place < statement.place and not replies:
+        return False
     return (
-        replies
-        and content_words(context.original) > 0
+        content_words(context.original) > 0
         and not is_bare_answer(context.original)
         and utf8_bytes(context.text) < _MOST_OF_REMARK
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 import random
 import time
 from collections import OrderedDict
@@ -134,8 +133,6 @@ class ModelClient:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
-        self._found = True
-        self._looked_until = -math.inf
         # The known context windows by model.
         self._windows: dict[str, int | None] = {}
         # The configuration when a problem was reported, and when the last call failed.
@@ -225,17 +222,11 @@ class ModelClient:
     def _state(self) -> ModelState:
         if self._settings().answering is None:
             return "off"
-        if self._clock() < self._missing_until or not self._installed():
+        if self._clock() < self._missing_until or find_spec("litellm") is None:
             return "missing"
         if self.calls.budget.why_spent():
             return "spent"
         return "failing" if self._failed == self._settings() else "ready"
-
-    def _installed(self) -> bool:
-        if self._clock() >= self._looked_until:
-            self._looked_until = self._clock() + _MISSING_SECONDS
-            self._found = find_spec("litellm") is not None
-        return self._found
 
     async def _reply(
         self,

@@ -127,11 +127,6 @@ class Scheduler:
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 
-    @property
-    def running(self) -> set[tuple[str, str]]:
-        """The agents and lanes of the runs in progress."""
-        return set(self._tasks)
-
     async def run(self) -> None:
         """Run due jobs until cancelled; then cancel running jobs and wait for them."""
         try:

@@ -188,10 +188,9 @@ def check_category(path: str, max_depth: int = 4, *, field: str = "category") ->
     return clean
 
 
-def filed_category(path: str, max_depth: int = 4, *, field: str = "category") -> str:
+def filed_category(path: str, max_depth: int = 4) -> str:
     """The category in which a memory of `path` is filed: too deep a path is cut."""
-    segments = check_category(path, CATEGORY_CHARS, field=field).split("/")
-    return "/".join(segments[:max_depth])
+    return "/".join(check_category(path, CATEGORY_CHARS).split("/")[:max_depth])
 
 
 def check_time(value: float | str, *, field: str = "time", hint: str = _TIME_HINT) -> float:
@@ -309,13 +308,10 @@ _LONGEST: Final = 64
 
 
 def parse_expiry(value: float | str | None, now: float, *, field: str = "expires") -> float | None:
-    """The time of `value` in seconds since the epoch; None for never.
+    """The time of `value` in seconds since the epoch; None for never; else `InvalidInput`.
 
     `value` is a duration from `now` ("7d", "12h", "30m", "45s", "2w", "1y", "1d12h"), a time (ISO
-    8601, or seconds since the epoch), or empty (None or a blank string).
-
-    Raises:
-        InvalidInput: it is malformed, not after `now`, or after the year 9999.
+    8601, or seconds since the epoch) after `now`, or empty (None or a blank string).
     """
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
@@ -335,12 +331,12 @@ def parse_expiry(value: float | str | None, now: float, *, field: str = "expires
     return moment
 
 
-def parse_since(value: float | str, now: float, *, field: str = "since") -> float:
+def parse_since(value: float | str, now: float) -> float:
     """The time of `value`: a duration before `now` ("2h", "7d"), or a time; else `InvalidInput`."""
     seconds = _duration(value) if isinstance(value, str) else None
     if seconds is not None:
         return max(0.0, now - seconds)
-    return check_time(value, field=field, hint=_SINCE_HINT)
+    return check_time(value, field="since", hint=_SINCE_HINT)
 
 
 def _duration(text: str) -> float | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, tzinfo
 from typing import Final
 
 import msgspec
 
-from .hot.state import is_finished, number
+from .hot.state import Item, is_finished, number
 from .records import Json
 
 _TITLE: Final = "# MEMORY.md - Long-Term Context"
@@ -35,7 +35,7 @@ def render(document: dict[str, Json], now: float, local: tzinfo) -> str:
     """The page for a hot document, with its dates in the zone `local`.
 
     Every stored text takes one line, and is escaped if it would begin a Markdown block such as a
-    heading. Parts of the document with an unexpected structure are left out.
+    heading.
     """
     lines = [_TITLE, "", _NOTE, "", "---", "", *_sections(document, local)]
     moment = datetime.fromtimestamp(now, local)
@@ -49,33 +49,31 @@ def body(document: dict[str, Json], local: tzinfo) -> str:
 
 
 def _sections(document: dict[str, Json], local: tzinfo) -> Iterator[str]:
-    context = _object(document.get("active_context"))
+    context = document.get("active_context", {})
+    lessons = document.get("critical_lessons", [])[:_MAX_LESSONS]
+    tasks = [task for task in context.get("tasks", ()) if not is_finished(task)]
     sections = (
-        ("🤖 Agent Identity", _values(document.get("identity"))),
-        ("👤 Owner Profile", _values(document.get("owner_profile"))),
-        ("💼 Active Projects", _projects(context.get("projects"))),
-        ("✅ Pending Tasks", _bullets(_pending(context.get("tasks"))[-_MAX_TASKS:], _task)),
-        ("📅 Recent Events", _bullets(_list(context.get("events"))[-_MAX_EVENTS:], _event(local))),
-        (
-            "🎯 Critical Lessons",
-            _bullets(_list(document.get("critical_lessons"))[:_MAX_LESSONS], _lesson),
-        ),
-        ("🔥 Hot Memories", _bullets(_list(document.get("hot_memories")), _lesson)),
+        ("🤖 Agent Identity", _values(document.get("identity", {}))),
+        ("👤 Owner Profile", _values(document.get("owner_profile", {}))),
+        ("💼 Active Projects", _projects(context.get("projects", ()))),
+        ("✅ Pending Tasks", _bullets(tasks[-_MAX_TASKS:], _task)),
+        ("📅 Recent Events", _bullets(context.get("events", [])[-_MAX_EVENTS:], _event(local))),
+        ("🎯 Critical Lessons", _bullets(lessons, _lesson)),
+        ("🔥 Hot Memories", _bullets(document.get("hot_memories", ()), _lesson)),
     )
     for title, lines in sections:
         if content := list(lines):
             yield from (f"## {title}", "", *content, "")
 
 
-def _values(section: Json) -> Iterator[str]:
-    for key, value in _object(section).items():
+def _values(section: Item) -> Iterator[str]:
+    for key, value in section.items():
         if text := _inline(value):
             yield f"- **{_flat(key.replace('_', ' ')).title()}:** {text}"
 
 
-def _projects(projects: Json) -> Iterator[str]:
-    named = [project for project in _list(projects) if isinstance(project, dict)]
-    for index, project in enumerate(named):
+def _projects(projects: Iterable[Item]) -> Iterator[str]:
+    for index, project in enumerate(projects):
         if index:
             yield ""
         yield f"### {_inline(project.get('name')) or 'Unnamed'}"
@@ -85,24 +83,18 @@ def _projects(projects: Json) -> Iterator[str]:
             yield f"**Status:** {status}"
 
 
-def _pending(tasks: Json) -> list[Json]:
-    return [task for task in _list(tasks) if not (isinstance(task, dict) and is_finished(task))]
+def _bullets(items: Iterable[Item], write: Callable[[Item], str]) -> Iterator[str]:
+    return (f"- {text}" for text in map(write, items) if text)
 
 
-def _bullets(items: list[Json], write: Callable[[Json], str]) -> Iterator[str]:
-    for item in items:
-        if text := write(item if isinstance(item, dict) else {"text": item}):
-            yield f"- {text}"
-
-
-def _task(task: dict[str, Json]) -> str:
+def _task(task: Item) -> str:
     text = _inline(task.get("text"))
     status = _inline(task.get("status")) or "pending"
     return f"[{status.upper()}] {text}" if text else ""
 
 
-def _event(local: tzinfo) -> Callable[[dict[str, Json]], str]:
-    def write(event: dict[str, Json]) -> str:
+def _event(local: tzinfo) -> Callable[[Item], str]:
+    def write(event: Item) -> str:
         text = _inline(event.get("text"))
         day = _day(event.get("timestamp"), local)
         return f"[{day}] {text}" if text and day else _line(text)
@@ -110,7 +102,7 @@ def _event(local: tzinfo) -> Callable[[dict[str, Json]], str]:
     return write
 
 
-def _lesson(lesson: dict[str, Json]) -> str:
+def _lesson(lesson: Item) -> str:
     text = _inline(lesson.get("text"))
     category = _inline(lesson.get("category"))
     return f"**[{category}]** {text}" if text and category else _line(text)
@@ -155,11 +147,3 @@ def _line(text: str) -> str:
     if _BLOCK_START.match(text):
         return f"\\{text}"
     return _NUMBERED.sub(r"\1\\\2", text, count=1) if _NUMBERED.match(text) else text
-
-
-def _object(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return list(value) if isinstance(value, list | tuple) else []

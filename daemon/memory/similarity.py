@@ -74,11 +74,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(index_text(fold(text)))
 
 
-def overlap(first: str, second: str) -> float:
-    """The share of all their words that both texts have, 0 to 1 (Jaccard)."""
-    return jaccard(frozenset(words(first)), frozenset(words(second)))
-
-
 def jaccard(first: AbstractSet[str], second: AbstractSet[str]) -> float:
     """The size of the intersection by that of the union; 0 where both are empty."""
     both = len(first & second)

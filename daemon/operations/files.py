@@ -190,7 +190,7 @@ async def remove(scope: Scope, query: schemas.PathBody) -> schemas.PathRemoved:
         # A path that was removed, or is a link now, is removed as it was added.
         real = await asyncio.to_thread(os.path.realpath, query.path)
         path = query.path if query.path in known else real
-        await store.write(lambda tx: watched.remove(tx, path))
+        await store.write(lambda tx: watched.PATHS.delete(tx, path))
         scope.daemon.indexes.of(store).mark_dirty()
         await scope.daemon.indexes.in_step(store, _ADDING_SECONDS)
     return schemas.PathRemoved(path)

@@ -30,18 +30,12 @@ def author(uid: int, program: str) -> str:
     return f"uid:{uid} {name}" if name else f"uid:{uid}"
 
 
-def written_by(by: str, column: str = "writer") -> tuple[str, tuple[str, ...]]:
-    """The condition that an author is meant by a word, and its arguments.
-
-    The word is a program (`claude-code`), a user with all programs (`uid:1000`), or both.
-    """
-    condition = (
-        f"({column} = ?1 OR substr({column}, 1, instr({column}, ' ') - 1) = ?1"
-        f" OR substr({column}, instr({column}, ' ') + 1) = lower(?1))"
-    )
-    return condition, (by,)
-
-
+# SQL: whether a writer is meant by its first argument: a program (`claude-code`), a user with all
+# programs (`uid:1000`), or both.
+WRITTEN_BY: Final = (
+    "(writer = ?1 OR substr(writer, 1, instr(writer, ' ') - 1) = ?1"
+    " OR substr(writer, instr(writer, ' ') + 1) = lower(?1))"
+)
 KEPT_DAYS: Final = 90.0
 # The reason of a version that was never in force: another device's change was later.
 CONFLICT: Final = "conflict"

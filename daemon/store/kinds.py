@@ -38,7 +38,7 @@ KINDS: Final = {
         entity_rows.KIND,
         uses.KIND,
         metrics.KIND,
-        watched.KIND,
+        watched.PATHS.kind,
         history.LOST,
     )
 }

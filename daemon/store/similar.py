@@ -35,15 +35,13 @@ _WORDS: Final = 8
 _CANDIDATES: Final = 64
 
 
-def find_same(
-    db: sqlite3.Connection, text: str, now: float, *, turns: bool = True
-) -> Memory | None:
+def find_same(db: sqlite3.Connection, text: str, now: float) -> Memory | None:
     """A memory with the same text except for case, blanks and closing full stops.
 
     It needs no index of the transaction's own memories. Archived and merged memories are included,
-    expired ones are not; turns of conversations only if `turns`.
+    expired ones are not.
     """
-    return next(_with_text(db, text, now, turns=turns), None)
+    return next(_with_text(db, text, now, turns=True), None)
 
 
 def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:

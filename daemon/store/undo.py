@@ -9,7 +9,7 @@ from thermocline.sync import ABSENT, COUNTER_BITS, Fields, Row, moment_of, patch
 
 from ..errors import Conflict, NotFound
 from . import memories, memory_rows, merging, rows, tree_rows
-from .history import CONFLICT, Version, mark_seen, read, versions, written_by
+from .history import CONFLICT, WRITTEN_BY, Version, mark_seen, read, versions
 from .kinds import kind_of
 from .memory_rows import GAVE, fetch
 from .rows import Kind
@@ -39,10 +39,7 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
     """Restore the version of a row before its last change, or the one with a number.
 
     A merge that the change made is undone, a merge that it undid is repeated. Undoing twice redoes.
-
-    Raises:
-        NotFound: the version is not in the history.
-        Conflict: the row already has that content.
+    `NotFound`: no such version; `Conflict`: the row already has that content.
     """
     row = rows.load(tx.db, kind, key)
     version = _version(tx, kind, key, number)
@@ -76,18 +73,17 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outc
     """Revert what an author changed since a time, and delete what the author made since.
 
     Later changes by others in the same rows stay, field by field, and so do rows that others have
-    changed since. `by` is as `written_by` takes it, `since` in seconds since the epoch.
+    changed since. `by` is as in `WRITTEN_BY`, `since` in seconds since the epoch.
 
     Returns:
         Kind and id of each row, and what became of it. Lines and skills, which are in files, are to
         be removed there by the caller.
     """
-    theirs, author = written_by(by)
     changed: dict[tuple[str, str], list[Version]] = {}
-    since_then = f"{theirs} AND at >= ? AND why <> ? ORDER BY number"
-    for version in read(tx.db, since_then, *author, since, CONFLICT):
+    since_then = f"{WRITTEN_BY} AND at >= ? AND why <> ? ORDER BY number"
+    for version in read(tx.db, since_then, by, since, CONFLICT):
         changed.setdefault((version.kind, version.id), []).append(version)
-    marked = rows.marks(tx.db, f"{theirs} AND at >= ?", *author, since)
+    marked = rows.marks(tx.db, f"{WRITTEN_BY} AND at >= ?", by, since)
     created = {(memory_rows.KIND.name, key): 0 for key in _stored(tx, by, since)}
     created |= {(mark.kind, mark.id): mark.number for mark in marked if mark.why == rows.CREATED}
     outcomes: dict[tuple[str, str], Outcome] = {}
@@ -112,12 +108,11 @@ def _stored(tx: Transaction, by: str, since: float) -> list[str]:
 
     Of memories from other devices only their stamps tell, whose clock may be a day ahead.
     """
-    theirs, author = written_by(by)
     stamped = "(json_extract(clocks, '$.at[0]') >> ?) / 1000.0"
     memory_stamps = tx.db.execute(
-        f"SELECT id, stored_at, created_at FROM memories WHERE {theirs}"
+        f"SELECT id, stored_at, created_at FROM memories WHERE {WRITTEN_BY}"
         f" AND coalesce(stored_at, max(created_at, {stamped})) >= ?",
-        (*author, COUNTER_BITS, since),
+        (by, COUNTER_BITS, since),
     ).fetchall()
     return [
         key
@@ -157,9 +152,8 @@ def _changed_since(
     tx: Transaction, kind: str, key: str, number: int, by: str, whys: Sequence[str] = ("",)
 ) -> bool:
     """Whether somebody else has changed a row after an entry of the history, for such a reason."""
-    theirs, author = written_by(by)
-    later = f"NOT {theirs} AND writer <> '' AND kind = ? AND id = ? AND number > ?"
-    versions = read(tx.db, later, *author, kind, key, number)
+    later = f"NOT {WRITTEN_BY} AND writer <> '' AND kind = ? AND id = ? AND number > ?"
+    versions = read(tx.db, later, by, kind, key, number)
     return any(version.why in whys for version in versions)
 
 

@@ -6,54 +6,48 @@ import os
 import sqlite3
 from typing import Final
 
-from thermocline.sync import Row
+import msgspec
 
-from ..errors import InvalidInput, NotFound
-from ..memory.checks import check_time
-from . import rows
-from .rows import Kind
+from ..errors import InvalidInput
+from .record_kind import RecordKind
 from .transaction import Transaction
 
 # Published when a path is added or removed, here or on another device.
 EVENT: Final = "files.watched"
 
 
+class Watched(msgspec.Struct, frozen=True):
+    """An absolute path, and when it was added."""
+
+    path: str
+    added_at: float
+
+
+def _is_absolute(path: str, field: str) -> None:
+    if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
+        raise InvalidInput(f"cannot watch '{path}': it is not an absolute path", field=field)
+
+
+# No history: undo needs a lower role than adding.
+PATHS: Final = RecordKind(
+    "watched",
+    Watched,
+    missing="'{}' is not a path that was added",
+    field="path",
+    checks={"path": _is_absolute},
+    history=False,
+    applied=lambda tx, _, after: tx.tell(EVENT, path=after.id),
+)
+
+
 def paths(db: sqlite3.Connection) -> list[str]:
     """The absolute paths, in order."""
-    cursor = db.execute("SELECT id FROM rows WHERE kind = 'watched' AND live ORDER BY id")
-    return [path for (path,) in cursor]
+    return [watched.path for watched in PATHS.select(db, "true")]
 
 
 def add(tx: Transaction, path: str) -> bool:
     """Add an absolute path; False: it was already added."""
-    if rows.load(tx.db, KIND, path) is not None:
-        return False
-    rows.write(tx, KIND, path, {"added_at": tx.now})
-    return True
-
-
-def remove(tx: Transaction, path: str) -> None:
-    """Remove a path; `NotFound` if it was not added."""
-    if rows.load(tx.db, KIND, path) is None:
-        raise NotFound(f"'{path}' is not a path that was added", field="path")
-    rows.write(tx, KIND, path, None)
-
-
-def _check(row: Row) -> None:
-    check_time(row.data.get("added_at", ""), field="added_at")
-    if not row.id.startswith("/") or os.path.normpath(row.id) != row.id or "\0" in row.id:
-        raise InvalidInput(f"cannot watch '{row.id}': it is not an absolute path", field="id")
-
-
-def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: ARG001
-    tx.tell(EVENT, path=after.id)
-
-
-# No history: undo needs a lower role than adding.
-KIND: Final = Kind(
-    name="watched",
-    fields=frozenset({"added_at"}),
-    history=False,
-    check=_check,
-    applied=_applied,
-)
+    is_new = PATHS.find(tx.db, path) is None
+    if is_new:
+        PATHS.put(tx, Watched(path, tx.now))
+    return is_new

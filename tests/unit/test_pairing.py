@@ -14,7 +14,7 @@ from thermocline.daemon.language.comparison import (
 )
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.similarity import overlap
+from thermocline.daemon.memory.similarity import jaccard, words
 
 NOW = 1_800_000_000.0
 VOCABULARY = ["user", "likes", "hates", "never", "tea", "code", "is", "4", "5"]
@@ -140,5 +140,5 @@ def test_every_memory_with_one_alike_is_compared_with_it(lists, threshold):
     memories = dated(*(" ".join(parts) for parts in lists))
     clustered = {m.id for cluster in find_clusters(memories, threshold, 2) for m in cluster}
     for one, other in itertools.combinations(memories, 2):
-        if overlap(one.text, other.text) >= threshold:
+        if jaccard({*words(one.text)}, {*words(other.text)}) >= threshold:
             assert one.id in clustered or other.id in clustered

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
@@ -65,18 +66,8 @@ def age(when: float, now: float) -> str:
 
 def columns_of(view: View, *, hits: bool = False) -> Columns:
     """The columns of a list of memories, or of the answers to a question."""
-
-    def grade_word(memory: MemoryView) -> Text:
-        return _grade(memory, view)
-
-    def tier(memory: MemoryView) -> Text:
-        return tier_of(memory, view)
-
-    def category(memory: MemoryView) -> Text:
-        return _category(memory, view)
-
-    def subject(memory: MemoryView) -> Text:
-        return view.shown(one_line(memory.subject[:200]))
+    importance, tier = partial(_grade, view=view), partial(tier_of, view=view)
+    category = partial(_category, view=view)
 
     def text(memory: MemoryView) -> Text:
         return head_of(memory, view, subject=hits or view.size.width < _SUBJECT)
@@ -84,25 +75,29 @@ def columns_of(view: View, *, hits: bool = False) -> Columns:
     def uses(memory: MemoryView) -> Text:
         return Text(f"{memory.access_count:,}" if memory.access_count else "", "dim")
 
+    old = Column("Age", 6, partial(_age, view=view), "age", right=True)
     if hits:
         return [
-            Column("Relevance", 11, lambda memory: _relevance(memory, view)),
-            Column("Importance", 10, grade_word, "importance", least=128),
+            Column("Relevance", 11, partial(_relevance, view=view)),
+            Column("Importance", 10, importance, "importance", least=128),
             Column("Tier", 8, tier, least=104),
             Column("Category", 14, category, "category", least=84, keep_end=True),
             Column("Text", 0, text),
-            Column("Age", 6, lambda memory: _age(memory, view), "age", right=True),
+            old,
         ]
     return [
-        Column("Importance", 11, grade_word, "importance", least=104),
+        Column("Importance", 11, importance, "importance", least=104),
         Column("Score", 5, lambda memory: short(memory.score), "score", right=True, least=118),
         Column("Tier", 8, tier, "score", least=50),
         Column("Type", 6, lambda memory: _TYPES.get(memory.type, memory.type), "type", least=148),
         Column("Category", 14, category, "category", least=78, keep_end=True),
-        Column("Subject", 12, subject, "subject", least=_SUBJECT),
+        Column(
+            *("Subject", 12, lambda memory: view.shown(one_line(memory.subject[:200])), "subject"),
+            least=_SUBJECT,
+        ),
         Column("Text", 0, text),
         Column("Uses", 5, uses, "uses", least=132, right=True),
-        Column("Age", 6, lambda memory: _age(memory, view), "age", right=True),
+        old,
     ]
 
 

@@ -143,8 +143,13 @@ class SyncView(ResourceView):
                 "Rounds",
                 [
                     Column("When", 10, lambda row: self.ago(row.at)),
-                    Column("Sent", 4, lambda row: _or_dash(row.sent), right=True),
-                    Column("Came", 4, lambda row: _or_dash(row.received), right=True),
+                    Column("Sent", 4, lambda row: f"{row.sent:,}" if row.sent else "-", right=True),
+                    Column(
+                        "Came",
+                        4,
+                        lambda row: f"{row.received:,}" if row.received else "-",
+                        right=True,
+                    ),
                     Column(
                         *("Lost", 4, lambda row: f"! {row.conflicts}" if row.conflicts else "-"),
                         least=64,
@@ -320,10 +325,6 @@ class SyncView(ResourceView):
             text.append_text(self.shown(after)).append("\n")
         text.rstrip()
         return text
-
-
-def _or_dash(number: int) -> str:
-    return f"{number:,}" if number else "-"
 
 
 def _took(row: SyncRound) -> str:

@@ -111,7 +111,11 @@ class UpkeepView(ResourceView):
                 "Schedules",
                 [
                     Column("Job", 8, lambda row: row.name),
-                    Column("When", 11, _when, least=56),
+                    Column(
+                        *("When", 11),
+                        lambda row: row.cron or (f"each {span(row.every)}" if row.every else "-"),
+                        least=56,
+                    ),
                     Column("Last", 10, lambda row: self.ago(row.last)),
                     Column("Took", 7, lambda row: seconds_of(row.seconds), least=70, right=True),
                     Column("Next", 10, self._next),
@@ -293,10 +297,6 @@ class UpkeepView(ResourceView):
         running = "sleeps" if worker.pid is None else f"process {worker.pid}"
         died = f", ! {number_of(worker.deaths, 'death', 'deaths')}" if worker.deaths else ""
         yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
-
-
-def _when(row: schemas.Schedule) -> str:
-    return row.cron or ("-" if row.every is None else f"each {span(row.every)}")
 
 
 def _tried(row: schemas.UpkeepRun) -> bool:
