@@ -167,8 +167,9 @@ class AgentStore:
         self._uses.note(used, chars)
 
     def request_state_files(self, wanted: Iterable[StateFile]) -> None:
-        """Schedule the rewriting of state files."""
-        self._running().state_files.want(wanted)
+        """Schedule the rewriting of state files; all are written once a database is opened."""
+        if self._engine is not None:
+            self._engine.state_files.want(wanted)
 
     async def flush_state_files(self) -> bool:
         """Write the state files now. False: the disk refused."""
