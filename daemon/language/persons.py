@@ -103,7 +103,7 @@ def persons_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
     if weak and not people_at and language == "en":
         for match in _WITHIN.finditer(text):
             name = match["name"]
-            known = name.casefold() in _no_people() or name.isupper() or name[1] in "'’"
+            known = name.casefold() in _no_people() or name[1] in "'’" or not name[1:].islower()
             before = text[: match.start()].rsplit(maxsplit=1)[-1]
             goes_on = before[0].isupper() and before != "I"
             if not (known or goes_on) and _IS_PLACE.match(text, match.end()) is None:

@@ -27,6 +27,7 @@ WORTHLESS: Final = -9.0
 _REMEMBERED: Final = 2
 _LONGEST_PHRASE: Final = 4
 _LITTLE: Final = 2
+_PARTICIPLES: Final = ("ado", "ido", "cho", "sto", "rto")
 _EARLIER: Final = 3
 # The turns after which somebody is no longer who "he" or "she" means, if another may be, or at all.
 _LATE: Final = 2
@@ -360,8 +361,12 @@ def _kind(match: re.Match[str]) -> str:
             return ""
         plural = after == "sind" or (after.endswith("en") and folded == "sie")
         return "they" if plural else "she"
-    # "It took ages", "that meeting"
-    if folded == "it" and (after in words("about_nothing") or _CLEFT.match(match.string)):
+    # "He cambiado de móvil", as Spanish has it; "it took ages", "that meeting".
+    is_nobody = folded == "he" and after.endswith(_PARTICIPLES)
+    is_nothing = folded == "it" and (
+        after in words("about_nothing") or _CLEFT.match(match.string) is not None
+    )
+    if is_nobody or is_nothing:
         return ""
     if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").pattern.fullmatch(after):
         return ""

@@ -285,6 +285,23 @@ def test_several_facts_of_one_turn_do_not_hide_each_other(call):
         assert told in best["text"]
 
 
+def test_an_allergy_that_is_taken_further_in_the_next_turn_is_one_standing_memory(call):
+    observe(call, user("Ich bin gegen Nüsse allergisch, außer Mandeln."))
+    observe(call, user("Nein warte, gegen Mandeln auch."))
+    texts = [one["text"] for one in call.ok("GET", "/api/memory?limit=9")["results"]]
+    assert "Ich bin gegen Nüsse allergisch, außer Mandeln. Nein warte, gegen Mandeln auch" in texts
+    block = call.ok("GET", "/api/context?query=cake")["text"]
+    assert "gegen Mandeln auch" in block.partition("</always>")[0]
+    assert block.count("außer Mandeln") == 1
+
+
+def test_tomorrow_is_kept_with_its_date(call):
+    told_at = datetime(2026, 11, 27, 12).astimezone().timestamp()
+    observe(call, user("I have an exam tomorrow at 9", at=told_at))
+    (memory,) = call.ok("GET", "/api/memory")["results"]
+    assert memory["text"] == "I have an exam tomorrow [2026-11-28] at 9"
+
+
 def test_the_source_says_whether_the_user_stated_it(call):
     found = observe(
         call,
