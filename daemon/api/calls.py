@@ -67,12 +67,7 @@ def agent_of(request: HttpRequest, default: str) -> tuple[str, bool]:
 
 
 async def read_body(call: Call) -> bytes:
-    """The whole body.
-
-    Raises:
-        InvalidInput: it is not encoded as its head says, or does not arrive in time.
-        TooLarge: it is beyond the limit.
-    """
+    """The whole body; `InvalidInput` if it is broken or late, `TooLarge` beyond the limit."""
     limit, body = call.settings.socket.max_body_bytes, call.request.body
     if call.request.length > limit:
         raise _too_large(limit)
@@ -123,11 +118,7 @@ async def _either_leaves(call: Call) -> None:
 
 
 async def unless_left(call: Call, left: asyncio.Future[None], work: Awaitable[T], what: str) -> T:
-    """The result of `work`, which is cancelled when the caller or the daemon leaves.
-
-    Raises:
-        ShuttingDown, ConnectionResetError: the daemon, or the caller, leaves; `what` is undone.
-    """
+    """The result of `work`; if the daemon or the caller leaves, it is cancelled and that raised."""
     doing = asyncio.ensure_future(work)
     waited: set[asyncio.Future[Any]] = {doing, left}
     try:

@@ -32,22 +32,43 @@ _MISTAKES: Final = {400, 405, 408, 413, 431}
 
 
 class Deadline:
-    """Calls a function, unless it is set again or cleared within its time."""
+    """Calls a function, unless it is set again or cleared within its time.
+
+    It is set for every request: a timer that is due earlier is left, and then waits for the rest.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._due = 0.0
+        self._expire: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, seconds: float, expire: Callable[[], None]) -> None:
         """Call `expire` in `seconds`, in place of what was to be called."""
-        self.clear()
-        self._timer = self._loop.call_later(seconds, expire)
+        self._due, self._expire = self._loop.time() + seconds, expire
+        if self._timer is not None and self._timer.when() > self._due:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._due, self._ring)
 
     def clear(self) -> None:
         """Call nothing."""
+        self._expire = None
+
+    def end(self) -> None:
+        """Call nothing, and leave no timer behind."""
+        self._expire = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._expire is not None and self._due > self._loop.time():
+            self._timer = self._loop.call_at(self._due, self._ring)
+        elif self._expire is not None:
+            self._expire()
 
 
 Handler: TypeAlias = Callable[[HttpRequest, "PeerConnection"], Awaitable[HttpResponse]]
@@ -61,7 +82,6 @@ class PeerConnection(asyncio.Protocol):
     Attributes:
         gone: set when the caller has left.
         large_bodies: room for bodies that are more than a few pages, shared by all connections.
-        peer: who connected.
     """
 
     _transport: asyncio.Transport
@@ -97,8 +117,9 @@ class PeerConnection(asyncio.Protocol):
     def connection_lost(self, _: BaseException | None) -> None:
         """Begin no more requests; a request that is being answered goes on."""
         self._reader.end()
-        self._arrival.clear()
+        self._arrival.end()
         self.resume_writing()
+        self._departure.end()
         self.gone.set()
         self._host.lost(self)
 
@@ -253,7 +274,7 @@ class PeerConnection(asyncio.Protocol):
     def _close(self) -> None:
         """Close it once what was written is read."""
         self._reader.closed = True
-        self._arrival.clear()
+        self._arrival.end()
         self._transport.close()
         if self._transport.get_write_buffer_size():
             self._departure.set(self._settings.body_timeout_seconds, self.abort)

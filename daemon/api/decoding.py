@@ -49,7 +49,6 @@ def query_as(query: Mapping[str, Sequence[str]], kind: Any, spelled: dict[str, s
 
 @cache
 def _list_fields(kind: Any) -> frozenset[str]:
-    """The fields of a struct that take several values."""
     fields = msgspec.structs.fields(kind)
     return frozenset(field.encode_name for field in fields if tuple in _origins(field.type))
 

@@ -63,12 +63,7 @@ class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Dispatcher:
-    """Finds the operation of a request, checks the caller's role, runs it, and encodes its answer.
-
-    Args:
-        services: what operations run with.
-        operations: all operations.
-    """
+    """Finds a request's operation, checks the role of the caller, and encodes the answer."""
 
     def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
         self._services = services

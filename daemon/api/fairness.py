@@ -96,11 +96,7 @@ def _pop_first(mapping: dict[K, V]) -> tuple[K, V]:
 
 
 class RateLimit:
-    """Counts requests by agent.
-
-    Args:
-        clock: monotonic seconds.
-    """
+    """Counts requests by agent."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

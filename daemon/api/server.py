@@ -59,10 +59,6 @@ class OverLimitConnection(asyncio.Protocol):
 class Server:
     """Makes connections up to the limit, and holds what they share.
 
-    Args:
-        handler: answers a request of a connection.
-        settings: those in force.
-
     Attributes:
         accepted: called when a connection is made.
         connections: those that are open.

@@ -63,17 +63,8 @@ async def serve(
 ) -> None:
     """Serve until a signal ends the daemon, then leave everything complete on the disk.
 
-    Args:
-        start: how the daemon was asked to start.
-        settings: the configuration in force.
-        services: what the calls are answered with.
-        edge: answers them.
-        signals: report when to shut down.
-        manager: receives the daemon's state.
-        tasks: background tasks by name.
-
-    Raises:
-        AlreadyRunning: another daemon holds the socket.
+    `AlreadyRunning`: another daemon holds the socket. `edge` answers the calls with `services`;
+    `tasks` run in the background, by name.
     """
     now = settings()
     bound = start.passed or server.bind(start.socket, now.socket.permissions, now.socket.group)

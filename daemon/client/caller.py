@@ -275,7 +275,6 @@ class BaseCaller:
             self._idle.pop().close()
 
     def _stream_of(self, path: str, query: Query, last_id: str | None) -> StreamSteps:
-        """The pieces of a stream of events."""
         headers = {"Accept": "text/event-stream"}
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
@@ -283,7 +282,6 @@ class BaseCaller:
         return self._pieces(request, max(self._timeout, _SILENCE_SECONDS))
 
     def _file_of(self, path: str, query: Query | None) -> StreamSteps:
-        """The pieces of an answer of any length."""
         request = request_of("GET", path, self._query(query), {})
         return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
 

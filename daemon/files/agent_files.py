@@ -127,9 +127,8 @@ class AgentFiles:
     ) -> bool:
         """Write a skill's file and its entry in the index; return whether it is new.
 
-        Raises:
-            Conflict: there is such a skill, and it is not to be replaced; the index is not a JSON
-                object; or something else is in the way.
+        `Conflict`: it is there and not to be replaced, the index is no JSON object, or something
+        else is in the way.
         """
         workspace, now = _workspace(store), store.now
         await self.make_missing(store)

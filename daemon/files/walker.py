@@ -68,9 +68,8 @@ def walk(
     except OSError as error:
         yield Skipped(prefix, "a link" if top.is_symlink() else reason_of(error))
         return
-    walking = _Walk(never, wanted, enters)
     # Closes all folders even if the caller stops early.
-    with _closed(handle), closing(walking.entered(handle, prefix, 0)) as below:
+    with _closed(handle), closing(_Walk(never, wanted, enters).entered(handle, prefix, 0)) as below:
         for count, entry in enumerate(below):
             if count == _FILES:
                 yield Skipped(prefix, f"the rest of it: it has over {count:,} files")
@@ -132,17 +131,16 @@ def is_plain(path: str) -> bool:
     )
 
 
-class _Walk:
-    def __init__(self, never: Identity, wanted: Wanted | None, enters: Wanted | None) -> None:
-        self._never = never
-        self._wanted = wanted
-        self._enters = enters
+class _Walk(msgspec.Struct):
+    never: Identity
+    wanted: Wanted | None
+    enters: Wanted | None
 
     def entered(self, folder: int, path: str, depth: int) -> Generator[Found, None, None]:
         status = os.fstat(folder)
-        if (status.st_dev, status.st_ino) == self._never:
+        if (status.st_dev, status.st_ino) == self.never:
             yield Skipped(path, "the folder of the memories themselves")
-        elif self._enters is None or self._enters(path, status):
+        elif self.enters is None or self.enters(path, status):
             yield from self.below(folder, path, depth)
 
     def below(self, folder: int, prefix: str, depth: int) -> Generator[Found, None, None]:
@@ -173,7 +171,7 @@ class _Walk:
                 yield from self.entered(handle, path, depth + 1)
         elif not stat.S_ISREG(status.st_mode):
             yield Skipped(path, kind(status.st_mode))
-        elif self._wanted is None or self._wanted(path, status):
+        elif self.wanted is None or self.wanted(path, status):
             yield from _file(parent, name, path)
 
 

@@ -254,7 +254,6 @@ def place_locked(
 
 
 def _below(path: str) -> str:
-    """A path without the leading folder `memory`."""
     return path.partition("/")[2]
 
 
@@ -309,7 +308,6 @@ class Workspaces:
                 self._problems.clear(_TROUBLE, agent)
 
     async def _take_in(self, store: AgentStore, top: Path) -> list[Left]:
-        """Read changed files into the rows."""
         left = self._left.get(store.place.agent, {})
         never = walker.identity(self._state_dir)
         while True:

@@ -17,6 +17,8 @@ from .vocabulary import words as language_words
 INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
 _MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
 _DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?)(?:[,.!]?$|, )"
+# How far back "almonds too" may reach.
+_NEAR: Final = 4
 # How far back "scratch that, 12" may reach.
 _JUST_SAID: Final = 2
 # Where somebody may begin to correct themselves, and the words before the new value.
@@ -61,8 +63,8 @@ def correction_of(
     """
     result = compiled(INSTEAD).match(sentence) or compiled("{~replaced}").match(sentence)
     if result is None:
-        if scratched := _scratched(sentence, earlier):
-            return scratched
+        if plain := _added(sentence, earlier) or _scratched(sentence, earlier):
+            return plain
         match = compiled(_MEANT).match(sentence) or compiled(_DENIED).match(sentence)
         part = match["new"] if match else sentence if denied else ""
         if match and (alike := _with_shape(part.rstrip(" .!"), earlier)):
@@ -78,6 +80,17 @@ def correction_of(
                 return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], result))
         elif not (new and old) and lost and lost <= frozenset(words(text)):
             return Correction(place, sentence)
+    return None
+
+
+def _added(sentence: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest text with what "no wait, almonds too" adds to it: it names what that excepts."""
+    if not (denies(sentence) or retracts(sentence)) or not cue("also").any_in(fold(sentence)):
+        return None
+    about = frozenset(words(sentence)) - not_topics()
+    for place in range(len(earlier) - 1, max(len(earlier) - _NEAR, 0) - 1, -1):
+        if about & frozenset(words(earlier[place])):
+            return Correction(place, f"{earlier[place]}. {sentence.rstrip(' .!')}")
     return None
 
 
@@ -167,7 +180,8 @@ def _dates(text: str) -> list[re.Match[str]]:
 
 
 def _numbers(text: str) -> list[re.Match[str]]:
-    return list(_NUMBER.finditer(text))
+    """The numbers of a text, but for a date that was put in."""
+    return [match for match in _NUMBER.finditer(text) if text[: match.start()][-1:] != "["]
 
 
 def denies(sentence: str) -> bool:
@@ -197,11 +211,19 @@ def _months() -> frozenset[str]:
     return language_words("months") - {"am", "pm"}
 
 
+@cache
+def _day_names() -> frozenset[str]:
+    return language_words("weekdays")
+
+
 def _value(part: str) -> str:
     """The only number of a part, or the whole part in scripts without blanks."""
     if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
         return part.strip()
     numbers = _NUMBER.findall(part)
+    if not numbers:
+        days = [word for word in WORD.findall(part) if word.lower() in _day_names()]
+        return days[0] if len(days) == 1 else ""
     return _ORDINAL.sub("", str(numbers[0])) if len(numbers) == 1 else ""
 
 
@@ -213,6 +235,9 @@ def _about(part: str) -> frozenset[str]:
 
 def _standing(value: str, text: str) -> tuple[int, int] | None:
     """The last position of a value in a text, as a whole word."""
+    if value.lower() in _day_names():
+        found = list(re.finditer(rf"(?i)\b{re.escape(value)}\b", text))
+        return found[-1].span() if found else None
     if value.isascii():
         spans = [
             match.span() for match in _NUMBER.finditer(text) if _ORDINAL.sub("", match[0]) == value

@@ -133,6 +133,19 @@ def find_dates(text: str, told_at: float | None, zone: dt.tzinfo) -> tuple[DateM
     )
 
 
+def with_days(text: str, told_at: float, zone: dt.tzinfo) -> str:
+    """The text with its date behind each relative day: "tomorrow [2026-11-28]"."""
+    fixed = {mention.start for mention in find_dates(text, None, zone)}
+    for mention in reversed(find_dates(text, told_at, zone)):
+        end = mention.end
+        if mention.start in fixed or len(mention.periods) != 1 or text[end : end + 2] == " [":
+            continue
+        first, after = mention.periods[0]
+        if after - first == 1:
+            text = f"{text[:end]} [{dt.date.fromordinal(first)}]{text[end:]}"
+    return text
+
+
 def date_codes(text: str, told_at: float | None, zone: dt.tzinfo) -> str:
     """The codes of all dates in `text`, each once."""
     return "".join(dict.fromkeys("".join(each.codes for each in find_dates(text, told_at, zone))))

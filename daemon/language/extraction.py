@@ -20,7 +20,7 @@ from . import cues
 from .corrections import correction_of, denies, has_number
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
-from .keeping import is_worth_keeping
+from .keeping import is_of_life, is_worth_keeping
 from .names import Mention, mentions, people
 from .passages import passages
 from .references import WORTHLESS, asked_about, noun_phrase, with_referents
@@ -256,7 +256,7 @@ def _raised(statement: SpokenSentence, met: Collection[str]) -> SpokenSentence:
 
 
 def _matters(text: str) -> bool:
-    return cues.is_lasting(text) or cues.is_health(text)
+    return cues.is_lasting(text) or cues.is_health(text) or is_of_life(text)
 
 
 def _corrected(
@@ -348,7 +348,8 @@ def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence
 def _is_stated(statement: SpokenSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    if "correction" in signals or _matters(statement.original) or has_number(statement.original):
+    matters = _matters(statement.original) or has_number(statement.original)
+    if "correction" in signals or matters:
         least = _LEAST_OF_VALUE
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):
         return False

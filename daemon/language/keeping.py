@@ -93,13 +93,13 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     names |= {f"is_{signal}" for signal in told}
     measures = {
         "answers": answers,
-        "bare": answers and is_bare_answer(answer),
+        "bare": answers and is_bare_answer(answer) and not _is_confirmed(text, answer),
         "number": has_number(answer),
         "unit": MEASURED.search(answer) is not None,
         "time": _TIME.search(answer) is not None,
         "dated": DATE.search(answer) is not None or not day_names().isdisjoint(tokens),
         "capital": _has_name(answer),
-        "short": length <= _SHORT,
+        "short": length <= _SHORT and not is_health(text),
         "brief": length <= _BRIEF,
         "empty": content <= _FEW,
         "full": content >= _MANY,
@@ -113,6 +113,16 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     names |= {name for name, holds in measures.items() if holds}
     # What somebody else believes is no fact, whatever it says.
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
+
+
+def is_of_life(text: str) -> bool:
+    """Whether a text tells a turn in somebody's life: "Mochi died"."""
+    return "life" in _phrases().names_in(fold(text))
+
+
+def _is_confirmed(question: str, answer: str) -> bool:
+    """Whether a yes confirms what the question says: "Your birthday is on 5 May, right? Yes"."""
+    return says("tagged", question) and has_number(question) and not says("denies", answer)
 
 
 def _weight(names: frozenset[str]) -> float:

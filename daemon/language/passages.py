@@ -8,7 +8,7 @@ that it replies to. Without any of these it is not kept if only a pronoun says w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Final
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from .cues import WORD, Signal, content_words, is_bare_answer, is_lasting, says
+from .keeping import is_of_life, signals
 from .persons import persons_in
 from .references import WORTHLESS, begins_with_pronoun, noun_phrase
 from .sentences import utf8_bytes
@@ -25,9 +26,11 @@ from .statements import SpokenSentence, continued
 from .thesaurus import language_of
 from .vocabulary import cue, words
 
-_MOST_BYTES: Final = 360
+_MOST_BYTES: Final = 480
 _MOST_OF_REMARK: Final = 200
 _HEADING_WORDS: Final = 6
+# Behind so many words "it" is one of them: "we chose Postgres for the ledger because it is fast".
+_OBJECTS: Final = 2
 # With fewer words that tell something a statement without subject and verb says nothing.
 _TELLING: Final = 3
 # Languages in which a sentence has its subject in a word of its own.
@@ -41,36 +44,63 @@ def passages(
     kept: Iterable[SpokenSentence], transcript: Sequence[SpokenSentence]
 ) -> Iterator[SpokenSentence]:
     """The kept statements of a talk, each with what it leans on; some are left out."""
-    before = {(two.place, two.original): one for one, two in pairwise(transcript)}
     has_subjects = _language(transcript) in _WITH_SUBJECTS
+    statements = [item for item in kept if item.role != "user" or not _is_heading(item)]
+    known = {(item.place, item.original) for item in statements}
+    before = {
+        (two.place, two.original): one for one, two in pairwise(transcript) if two.role == "user"
+    }
     last: SpokenSentence | None = None
     place = -1
-    for statement in kept:
-        context = before.get((statement.place, statement.original))
-        if context and "correction" in statement.signals:
-            # What it corrects is no context of it.
-            context = before.get((context.place, context.original))
-        if statement.role == "user" and _is_heading(statement):
-            continue
-        heading = context if context and _heads(context, statement) else None
+    for statement in statements:
+        context = _context(statement, before, known)
+        named = context if context and context.role == "user" and _is_subject(context) else None
         leans = _leans(statement, has_subjects=has_subjects)
-        if heading and last and last.original.endswith(heading.original):
-            heading, leans = None, True
+        replies = context and context.role == "agent" and says("replies", statement.original)
+        leans = leans or bool(replies and not statement.answers and "[" not in statement.text)
         # "Where is it?" goes on from what the user said in the turn before.
-        apart = statement.place - place - 2 * statement.answers
+        points = statement.answers or says("pointing", statement.text)
+        apart = statement.place - place - 2 * bool(points and not replies)
         place = statement.place
-        if last and not heading and leans and apart <= 0 and _has_room(last, statement):
+        if last and leans and not named and apart <= 0 and _has_room(last, statement):
             last = continued(last, statement)
             continue
         if last:
             yield last
         last = statement
-        if heading:
-            last = continued(heading, statement)
+        if context and (leans or _is_heading(context)):
+            whole = replace(statement, text=context.text, original=context.original)
+            last = continued(whole, statement)
         elif leans:
-            last = _completed(statement, context)
+            last = _alone(statement)
     if last:
         yield last
+
+
+def _context(
+    statement: SpokenSentence,
+    before: Mapping[tuple[int, str], SpokenSentence],
+    known: Collection[tuple[int, str]],
+) -> SpokenSentence | None:
+    """What was said right before a statement, and is not kept by itself, from its subject on."""
+    context: SpokenSentence | None = None
+    item = before.get((statement.place, statement.original))
+    if item and "correction" in statement.signals:
+        # What it corrects is no context of it.
+        item = before.get((item.place, item.original))
+    while item and (item.place, item.original) not in known and _is_context(item, statement):
+        context = continued(item, context) if context else item
+        if item.role != "user" or _is_subject(item) or utf8_bytes(context.text) > _MOST_OF_REMARK:
+            break
+        item = before.get((item.place, item.original))
+        if item and item.role != "user":
+            break
+    return context
+
+
+def _is_subject(sentence: SpokenSentence) -> bool:
+    """Whether a sentence names what the next ones are about."""
+    return _is_heading(sentence) or _names(sentence.text)
 
 
 def _has_room(last: SpokenSentence, statement: SpokenSentence) -> bool:
@@ -94,7 +124,7 @@ def _leans(statement: SpokenSentence, *, has_subjects: bool) -> bool:
     tokens = [re.split("['’]", token)[0] for token in WORD.findall(clause)]
     if not _own().isdisjoint(tokens):
         meant = cue("pointing").pattern.search(clause)
-        return meant is not None and not _names(clause[: meant.start()])
+        return meant is not None and content_words(clause[: meant.start()]) < _OBJECTS
     return not _names(text)
 
 
@@ -120,17 +150,10 @@ def _is_heading(sentence: SpokenSentence) -> bool:
     return brief and says("heading", sentence.original)
 
 
-def _heads(context: SpokenSentence, statement: SpokenSentence) -> bool:
-    same = (context.place, context.role) == (statement.place, statement.role)
-    return same and not context.signals & _NO_CONTEXT and _is_heading(context)
-
-
-def _completed(statement: SpokenSentence, context: SpokenSentence | None) -> SpokenSentence | None:
-    """The statement behind the sentence before it; None if it means nothing without."""
-    if context and statement.place - context.place <= 1 and _is_context(context, statement):
-        whole = replace(statement, text=context.text, original=context.original)
-        return continued(whole, statement)
-    brief = content_words(statement.text) < _TELLING and not says("clause", statement.text)
+def _alone(statement: SpokenSentence) -> SpokenSentence | None:
+    """A statement that leans on nothing that was said; None if it means nothing then."""
+    brief = content_words(statement.text) < _TELLING and not is_of_life(statement.text)
+    brief = brief and not says("clause", statement.text)
     return None if brief or statement.answers or begins_with_pronoun(statement.text) else statement
 
 
@@ -140,11 +163,18 @@ def _is_context(context: SpokenSentence, statement: SpokenSentence) -> bool:
         return False
     if context.role == "user" and context.worth <= WORTHLESS:
         return False
+    if context.place == statement.place and not _is_subject(context):
+        told = signals(context.original, (), answers=False)
+        # "Next thing": what was said before is another.
+        brief = len(WORD.findall(context.original)) <= _HEADING_WORDS
+        if (brief and "steers" in told) or "others_believe" in told:
+            return False
     # Who replies to a remark does not always speak of it.
-    replies = context.role == statement.role or says("replies", statement.original)
+    replies = context.role != "user" and says("replies", statement.original)
+    if context.place < statement.place and not replies:
+        return False
     return (
-        replies
-        and content_words(context.original) > 0
+        content_words(context.original) > 0
         and not is_bare_answer(context.original)
         and utf8_bytes(context.text) < _MOST_OF_REMARK
     )

@@ -11,7 +11,7 @@ from ..memory.indexing import index_words
 from .cues import says
 from .names import is_given_name, people
 from .thesaurus import language_of, thesaurus
-from .vocabulary import compiled, words
+from .vocabulary import compiled, not_topics, words
 
 Sex: TypeAlias = Literal["he", "she", ""]
 
@@ -54,6 +54,11 @@ _UNCAPITALISED: Final = re.compile(
 # "Struan, 15, he's got his exams": a name that nobody knows.
 _RESUMED: Final = re.compile(
     rf"\A(?P<name>{NAME})(?:, [^,.]{{1,16}})?, (?P<pronoun>he|she|er|sie)\b"
+)
+# "Bridie Tuohy who's in charge", "Donal at the garage thinks".
+_INTRODUCED: Final = re.compile(
+    rf"\A(?P<name>{NAME}(?: {NAME})?)"
+    r"(?= (?:who|at the|from the|on the|in the|says|said|told|thinks|swears)\b)"
 )
 _TITLES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame", "sister"), "she"),
@@ -98,7 +103,7 @@ def persons_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
     if weak and not people_at and language == "en":
         for match in _WITHIN.finditer(text):
             name = match["name"]
-            known = name.casefold() in _no_people() or name.isupper() or name[1] in "'’"
+            known = name.casefold() in _no_people() or name[1] in "'’" or not name[1:].islower()
             before = text[: match.start()].rsplit(maxsplit=1)[-1]
             goes_on = before[0].isupper() and before != "I"
             if not (known or goes_on) and _IS_PLACE.match(text, match.end()) is None:
@@ -117,8 +122,9 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
         yield match.start("name"), match["name"], sex_of(match["noun"]) or sex
     for match in _RESUMED.finditer(text):
         yield match.start("name"), match["name"], "he" if says("he", match["pronoun"]) else "she"
-    for match in _APPOSED.finditer(text):
-        yield match.start("name"), match["name"], ""
+    for match in (*_APPOSED.finditer(text), *_INTRODUCED.finditer(text)):
+        if match["name"].casefold() not in not_topics():
+            yield match.start("name"), match["name"], ""
     # In the language of the text: "big" is a piglet in Dutch.
     meant = {meaning.words: meaning.codes for meaning in thesaurus().meanings(text)}
     for match in _ANIMAL.finditer(text):

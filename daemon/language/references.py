@@ -27,9 +27,11 @@ WORTHLESS: Final = -9.0
 _REMEMBERED: Final = 2
 _LONGEST_PHRASE: Final = 4
 _LITTLE: Final = 2
+_PARTICIPLES: Final = ("ado", "ido", "cho", "sto", "rto")
 _EARLIER: Final = 3
-# The turns after which somebody is no longer who "he" or "she" means.
-_LATELY: Final = 4
+# The turns after which somebody is no longer who "he" or "she" means, if another may be, or at all.
+_LATE: Final = 2
+_LATELY: Final = 6
 # "Lupe is our manager. takes 12 percent."
 _WITHOUT_SUBJECT: Final = r"\A(?i:{without_subject})(?= )"
 # "A dog has bitten her last year", but not "her birthday".
@@ -175,8 +177,8 @@ class _Talk:
         self._age = 0
         self._last = ""
         self._place = -1
-        # Who may be named in this turn, where nobody fits better.
-        self._weak: list[str] = []
+        # Who may be named, where nobody fits better.
+        self._weak: set[str] = set()
         # Who was named in this turn, and how often everybody was meant.
         self._new: set[str] = set()
         self._times: Counter[str] = Counter()
@@ -186,7 +188,7 @@ class _Talk:
     def begin(self, place: int) -> None:
         """Note that what follows is of the turn with this index."""
         if place != self._place:
-            self._place, self._new, self._weak = place, set(), []
+            self._place, self._new = place, set()
 
     def read(
         self,
@@ -206,9 +208,13 @@ class _Talk:
         # Who speaks is no "he" or "she" of theirs.
         speakers = names_told(text).values()
         among = persons_in(text, weak=own and not self._people)
-        named = {name: sex for name, sex in among if name not in speakers}
+        named = {
+            name: sex or self._people.get(name, "") for name, sex in among if name not in speakers
+        }
         if own:
-            self._weak += [name for name, _ in persons_in(text, weak=True) if name not in named]
+            weak = [name for name, _ in persons_in(text, weak=True) if name not in named]
+            self._weak.update(weak)
+            self._meant.update(dict.fromkeys(weak, self._place))
         if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
             first = match["name"].split()[0].casefold()
             if first not in _grammar() | not_topics():
@@ -298,15 +304,25 @@ class _Talk:
         if new := next((name for name in fits if name in self._new), ""):
             return new
         # A person whose sex is known, before those of whom it is not.
-        fits = [name for name in fits if self._people[name] == kind] or fits or self._weak
-        first, *others = sorted(fits, key=self._rank, reverse=True) or [""]
-        is_late = self._place - self._meant.get(first, self._place) <= _LATELY
-        # Of two about whom the talk is, either may be.
-        is_sure = all(self._times[first] >= 2 * self._times[name] for name in others)
-        return first if is_late and is_sure else ""
+        fits = sorted(fits, key=lambda name: self._times[name], reverse=True)
+        # Who was named in the turn before, and of them those whose sex is known.
+        known = [name for name in fits if self._people[name] == kind]
+        late = [name for name in fits if self._since(name) <= _LATE]
+        weak = [
+            name for name in self._weak if self._since(name) <= _LATE and name not in self._people
+        ]
+        if sure := [name for name in late if name in known]:
+            return sure[0] if len(sure) == 1 else ""
+        if not known and len(maybe := [*late, *weak]) == 1:
+            return maybe[0]
+        # Whom the talk is most about.
+        known = [name for name in known if self._since(name) <= _LATELY]
+        others = (self._times[name] for name in fits if name != known[0]) if known else ()
+        return known[0] if known and self._times[known[0]] >= 2 * max(others, default=2) else ""
 
-    def _rank(self, name: str) -> tuple[int, int]:
-        return self._times[name], self._meant.get(name, 0)
+    def _since(self, name: str) -> int:
+        """The turns since somebody was last meant."""
+        return self._place - self._meant[name]
 
     def _later_person(self, text: str) -> re.Match[str] | None:
         """A pronoun within a sentence that names nobody: "On Mondays she swims"."""
@@ -345,8 +361,12 @@ def _kind(match: re.Match[str]) -> str:
             return ""
         plural = after == "sind" or (after.endswith("en") and folded == "sie")
         return "they" if plural else "she"
-    # "It took ages", "that meeting"
-    if folded == "it" and (after in words("about_nothing") or _CLEFT.match(match.string)):
+    # "He cambiado de móvil", as Spanish has it; "it took ages", "that meeting".
+    is_nobody = folded == "he" and after.endswith(_PARTICIPLES)
+    is_nothing = folded == "it" and (
+        after in words("about_nothing") or _CLEFT.match(match.string) is not None
+    )
+    if is_nobody or is_nothing:
         return ""
     if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").pattern.fullmatch(after):
         return ""

@@ -71,7 +71,10 @@ BEFORE_WORD: Final = (
     r"(?i)(?:{secret_name})(?: (?:{secret_of}|at|on|in|im|beim|zum|zur)(?: [\w'’-]{1,20}){1,4}?)?"
     r",? (?:{secret_is})(?: (?:{secret_now}))?:? $"
 )
-NAMED_AFTER: Final = r"(?i)[^\n.!?]{0,12}\((?:the |my |our )?(?:\w+ )?(?:{secret_name})\)"
+NAMED_AFTER: Final = (
+    r"(?i)[^\n.!?]{0,12}\((?:the |my |our )?(?:\w+ )?(?:{secret_name})\)"
+    r"| (?:{secret_is}) (?:[^\W\d]{2,8} ){0,3}?(?:{secret_name})\b"
+)
 # Names of programs and standards, times, amounts, versions and commits.
 COMMON: Final = re.compile(
     r"(?i)(?:utf|sha|aes|iso|md|wpa|rsa|ed|base|pbkdf|argon|bcrypt|oauth|x|tls|http|ssh)-?\d\S*"
@@ -260,6 +263,21 @@ NEAR_AFTER_CODE: Final = (
 )
 COUNTED: Final = r"(?i)\s?(?:[%€$£°]|(?:{counted_units})\b)"
 CARD_CODE: Final = re.compile(r"(?i)\bcv[vc]2?\b|security code|prüf")
+# In a talk also what opens a door or pays in a shop: "the gate is 4711#", "I punch in 4711".
+TALKED_CODE: Final = re.compile(
+    rf"(?<![A-Za-z0-9.,/€$£*#-])[*#]?[0-9](?:[ *-]?[0-9]){{2,7}}"
+    rf"(?:-?[A-Z]{{1,2}}[0-9]{{0,2}}|[#*])?{_END}"
+    rf"|(?<![A-Za-z0-9.,/-])[0-9]{{1,4}}[A-Z][0-9]{{2,4}}[#*]?{_END}"
+)
+_UNLESS: Final = r"(?:(?!\b(?:{secret_unlike})\b)[^.!?\n\d]){0,70}?"
+BEHIND_LOCK: Final = rf"(?i)(?:\b(?:{{secret_lock}})\b|{{~secret_lock}}){_UNLESS}$"
+BEHIND_ENTRY: Final = rf"(?i)(?:\b(?:{{secret_entry}})\b|{{~secret_entry}}){_UNLESS}$"
+BEFORE_ENTRY: Final = rf"(?i){_UNLESS}(?:\b(?:{{secret_entry}})\b|{{~secret_entry}})"
+BEHIND_ACT: Final = rf"(?i)(?:\b(?:{{secret_act}})\b|{{~secret_act}}){_UNLESS}$"
+BEFORE_ACT: Final = r"(?i)\W{0,3}(?:(?:{secret_act})\b|{~secret_act})"
+UNLIKE: Final = (
+    r"(?i)\b(?:{secret_unlike})(?: (?:code|number|nummer|código|numéro))?(?: (?:{secret_is}))?\W*$"
+)
 # An amount, a place, a time or a year.
 DATED: Final = re.compile(
     r"(?i)(?:[$€£] ?|\b(?:at|um|gegen|version|room|chapter|port) )\d+$"

@@ -86,14 +86,18 @@ def clear_turns(texts: Iterable[str]) -> list[str]:
     turns: list[str] = []
     for text in texts:
         before = turns[-1][-forms.BEFORE :] + "\n" if turns else ""
-        turn = _clear(before + text, Counter(), secrets)
+        turn = _clear(before + text, Counter(), secrets, in_talk=True)
         known = turn.startswith(before)
-        turns.append(turn[len(before) :] if known else _clear(text, Counter(), secrets))
+        turns.append(
+            turn[len(before) :] if known else _clear(text, Counter(), secrets, in_talk=True)
+        )
     _note_same_codes("\n".join(turns), secrets)
     return [_without(secrets, turn) for turn in turns]
 
 
-def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
+def _clear(
+    text: str, counts: Counter[str], secrets: dict[str, str], *, in_talk: bool = False
+) -> str:
     folded = text.casefold()
     has_cue = _any_cue().search(folded) is not None
     has_digit = _DIGIT.search(text) is not None
@@ -109,6 +113,8 @@ def _clear(text: str, counts: Counter[str], secrets: dict[str, str]) -> str:
             continue
         if not cues or (has_cue and any(cue in folded for cue in cues)):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
+    if in_talk and has_digit:
+        text = forms.TALKED_CODE.sub(_replacing(_opening, counts, secrets), text)
     return text
 
 
@@ -358,6 +364,23 @@ def _is_of_box(match: re.Match[str], before: str) -> bool:
     return opens is not None
 
 
+def _opening(match: re.Match[str]) -> str:
+    """Whether digits open something or pay, by what is said around them."""
+    text, end = match.string, match.end()
+    before = text[max(0, match.start() - forms.BEFORE) : match.start()]
+    if forms.DATED.search(before + match.group()) or compiled(forms.COUNTED).match(text, end):
+        return ""
+    least = 3 if match.group()[-1] in "#*" or "-" in match.group() else _LEAST_REPEATED
+    if sum(map(str.isdigit, match.group())) < least or compiled(forms.UNLIKE).search(before):
+        return ""
+    behind, acts = (compiled(name).search(before) for name in (forms.BEHIND_LOCK, forms.BEHIND_ACT))
+    acts = acts or compiled(forms.BEFORE_ACT).match(text, end)
+    if not behind and (acts or match.group()[-1] in "#*"):
+        behind = compiled(forms.BEHIND_ENTRY).search(before)
+        behind = behind or compiled(forms.BEFORE_ENTRY).match(text, end)
+    return "password" * bool(behind)
+
+
 def _token(match: re.Match[str]) -> str:
     """A password in the words of a talk: "his password is still around, it's kestrel-Moped-81"."""
     value = match["quoted"] or match["bare"]
@@ -368,7 +391,8 @@ def _token(match: re.Match[str]) -> str:
         and _CLAUSE_END.match(match.string, match.end())
     ):
         return ""
-    if forms.PLACEHOLDER.match(value) or forms.COMMON.fullmatch(value):
+    after = compiled(forms.NAMED_AFTER).match(match.string, match.end())
+    if forms.PLACEHOLDER.match(value) or (forms.COMMON.fullmatch(value) and not after):
         return ""
     before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
     folded = match.string[max(0, match.start() - forms.BEFORE) : match.end() + _AFTER].casefold()
@@ -380,7 +404,7 @@ def _token(match: re.Match[str]) -> str:
     if not named and match["quoted"]:
         named = compiled(forms.BEFORE_SEED).search(before)
     elif not named:
-        named = compiled(forms.NAMED_AFTER).match(match.string, match.end())
+        named = after
     return "password" * bool(named)
 
 

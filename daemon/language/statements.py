@@ -44,6 +44,7 @@ _ANSWER_WORDS: Final = 5
 # The answer to a question for a value may be a whole sentence.
 _MORE_WORDS: Final = 15
 _TOPIC_WORDS: Final = 8
+_PART_WORDS: Final = 3
 _ECHO_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
@@ -53,6 +54,7 @@ _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
 _BARE_NUMBER: Final = re.compile(r"(?<![\w.:/-])\d(?:[.,]?\d)*+(?=[,;!]|\.?$)")
+_ONLY_NOT: Final = re.compile(r"(?i)(?:not|nicht|no|pas) (?P<old>(?:(?:on|am|el|le|the) )?\w+)$")
 # Where a further clause begins.
 _CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\s[-–—]\s")
 _AND: Final = re.compile(r"(?<![,;]) (?:and|but|und|aber|y|et|pero|mais) (?=\S+ \S+ \S)")
@@ -124,6 +126,12 @@ class _Talk:
             self.statements.append(statement)
             return
         last = self._last_before(statement)
+        if last.place == statement.place and (denied := _denied(last)):
+            # "Not Tuesday. Wednesday."
+            whole = f"{statement.text}, {last.text[0].lower()}{last.text[1:]}"
+            if _is_short(statement, _PART_WORDS) and len(denied.split()) <= _PART_WORDS:
+                self.statements[-1] = replace(statement, text=whole, original=whole)
+                return
         if "question" in last.signals and _says_nothing(statement.original):
             return
         answered = last.answers and last.place == statement.place
@@ -155,7 +163,7 @@ class _Talk:
             of_turn = (item for item in known if item.place == last.place)
             if questions := [item for item in of_turn if "question" in item.signals]:
                 known.remove(questions[-1])
-                known.append(questions[-1])
+                known.append(_whole_question(questions))
         return known[-1]
 
     def _reply(self, question: SpokenSentence, statement: SpokenSentence) -> SpokenSentence:
@@ -193,6 +201,22 @@ class _Talk:
             value = advice.worth + _CONFIRMED_WORTH
             known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
         return statement
+
+
+def _denied(sentence: SpokenSentence) -> str:
+    """What a sentence that says no more than that denies: "Not Tuesday"; else ""."""
+    match = _ONLY_NOT.match(sentence.text)
+    return match["old"] if match else ""
+
+
+def _whole_question(questions: Sequence[SpokenSentence]) -> SpokenSentence:
+    """The last question of a turn, with the one before it if it is a part: "And the dairy?"."""
+    last = questions[-1]
+    if len(questions) == 1 or not _is_short(last, _PART_WORDS):
+        return last
+    before = questions[-2]
+    text, original = f"{before.text} {last.text}", f"{before.original} {last.original}"
+    return replace(last, text=text, original=original)
 
 
 def is_taken_up(sentence: str) -> bool:

@@ -252,9 +252,11 @@ class Thesaurus:
         if language and (word in grammar(language) or word in not_topics()):
             return ""
         result = ""
-        for other in self._tables:
+        for other, table in self._tables.items():
             if other != language and word not in grammar(other):
-                result = _joined(result, self._in_language(word, other))
+                # A word of this language that means no concept often looks like a form of another.
+                codes = table.get(word) if language else self._in_language(word, other)
+                result = _joined(result, codes)
         return result
 
     def _in_language(self, word: str, language: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from ..language.vocabulary import not_topics
 from ..memory.scoring import DAY
 from ..memory.similarity import fold, words
-from ..memory.tree import IDLE_DAYS, size
+from ..memory.tree import IDLE_DAYS
 from ..memory.tree_nodes import (
     ROOT,
     Node,
@@ -29,6 +29,7 @@ from ..memory.tree_nodes import (
     level,
     parent,
     said_of,
+    size,
     title,
 )
 from ..memory.tree_rebuild import MOST_OPERATIONS, Placed, TreeChange, apply, fits

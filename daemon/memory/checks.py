@@ -308,13 +308,10 @@ _LONGEST: Final = 64
 
 
 def parse_expiry(value: float | str | None, now: float, *, field: str = "expires") -> float | None:
-    """The time of `value` in seconds since the epoch; None for never.
+    """The time of `value` in seconds since the epoch; None for never; else `InvalidInput`.
 
     `value` is a duration from `now` ("7d", "12h", "30m", "45s", "2w", "1y", "1d12h"), a time (ISO
-    8601, or seconds since the epoch), or empty (None or a blank string).
-
-    Raises:
-        InvalidInput: it is malformed, not after `now`, or after the year 9999.
+    8601, or seconds since the epoch) after `now`, or empty (None or a blank string).
     """
     if value is None or (isinstance(value, str) and not value.strip()):
         return None

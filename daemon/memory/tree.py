@@ -1,6 +1,6 @@
 """The category tree: a map of where memories are filed.
 
-The functions return new trees. The public names of `tree_nodes` and `tree_text` are re-exported.
+The functions return new trees.
 """
 
 from __future__ import annotations
@@ -22,26 +22,14 @@ from .tree_nodes import (
     ancestors,
     branch,
     children,
-    depth,
-    document,
     grow,
     joined,
     level,
     name_bytes,
-    one_line,
     parent,
-    prompt,
-    show,
     size,
-    title,
     with_parents,
 )
-
-__all__ = [
-    "IDLE_DAYS", "ROOT", "FittedTree", "Node", "Tree", "TreeLimits", "add", "ancestors", "children",
-    "depth", "document", "fit", "one_line", "parent", "prompt", "prune", "remove", "show", "size",
-    "title", "usage", "with_parents",
-]  # fmt: skip
 
 IDLE_DAYS: Final = 60.0
 COLD_SHARE: Final = 0.1

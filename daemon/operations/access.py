@@ -45,13 +45,7 @@ def peer_of(connection: socket.socket) -> Peer:
 
 
 class Gate:
-    """Checks permissions by the configuration. Root and the daemon's user may do everything.
-
-    Args:
-        access: the grants in force.
-        own_uid: the user that the daemon runs as.
-        clock: monotonic seconds.
-    """
+    """Checks permissions by the configuration. Root and the daemon's user may do everything."""
 
     def __init__(
         self,

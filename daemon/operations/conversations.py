@@ -128,12 +128,9 @@ class Reported(msgspec.Struct, frozen=True):
 
 
 def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Reported:
-    """The turns of a request; possibly none if the conversation has `ended`.
+    """The turns of a request, else `InvalidInput`; possibly none if the conversation has `ended`.
 
     Secrets are replaced, and text that a host recalled is left out.
-
-    Raises:
-        InvalidInput: no conversation is named, nothing is said, or a turn is invalid.
     """
     name = checks.check_short(body.conversation, "conversation", _NAME_CHARS)
     if not name:
@@ -221,7 +218,6 @@ def _store_turn(tx: Transaction, conversation: str, turn: IncomingTurn, position
 def _messages(
     scope: Scope, messages: Sequence[Any], user: str
 ) -> tuple[list[IncomingTurn], list[schemas.SkippedMessage]]:
-    """The turns of a provider's messages, and the messages that are not valid."""
     turns: list[IncomingTurn] = []
     skipped: list[schemas.SkippedMessage] = []
     for at, message in enumerate(messages):

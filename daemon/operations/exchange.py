@@ -230,7 +230,12 @@ class _Import:
             for fact in await rules.run(size, extract_turns, turns):
                 turn = turns_of_group[fact.position or 0]
                 memory = memory_from(
-                    fact, group, fact.category or CATEGORY, now=turn.created_at, writer=turn.writer
+                    fact,
+                    group,
+                    fact.category or CATEGORY,
+                    now=turn.created_at,
+                    zone=self._scope.zone,
+                    writer=turn.writer,
                 )
                 key = hashlib.sha256(f"{turn.id}\0{fact.text}".encode()).hexdigest()[:16]
                 data = (turn.data or {}) | (memory.data or {})

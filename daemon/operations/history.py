@@ -82,9 +82,7 @@ async def unmerge(scope: Scope, id: MemoryId) -> schemas.Unmerged:
 def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
     """`memory`, merged into `into` in place of any earlier merge; with None, not merged.
 
-    Raises:
-        NotFound: `into` does not exist.
-        Conflict: both are the same memory, or `into` is itself merged into another.
+    `NotFound`: `into` does not exist; `Conflict`: it is the same memory, or itself merged.
     """
     target = None if into is None else memories.find_living(tx.db, into, tx.now)
     if memory.merged_into == (target and target.id):
@@ -148,7 +146,7 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
             await _forget_all(store, ids)
             for row in held:
                 await store.write(partial(secret_rows.remove, held=row))
-            await store.erase_traces()
+            await store.erasure.erase_traces()
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
@@ -277,7 +275,7 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
     async with scope.store() as store:
         changed = await store.write(rehearse if body.dry_run else apply)
         if not body.dry_run:
-            await store.erase_traces()
+            await store.erasure.erase_traces()
             lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
             await scope.daemon.agent_files.remove(store, lines)
     return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=not body.dry_run)

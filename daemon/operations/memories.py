@@ -194,7 +194,7 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
     """Forget a memory for good."""
     async with scope.store() as store:
         key, back = await store.write(lambda tx: memories.forget(tx, id))
-        await store.erase_traces()
+        await store.erasure.erase_traces()
     return schemas.Deleted(key, unmerged=back or UNSET)
 
 
@@ -302,16 +302,7 @@ _CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def remembered(scope: Scope, new: schemas.NewMemory, at: str = "") -> Memory:
-    """The memory that `new` asks for.
-
-    Args:
-        scope: who sent it, and when.
-        new: what was sent.
-        at: the place of `new` in the body, as a prefix for field names in errors.
-
-    Raises:
-        InvalidInput: a field is missing or invalid.
-    """
+    """The memory that `new` asks for, else `InvalidInput`; `at` is its place in the body."""
     fields = _checked(scope, new, at)
     if "text" not in fields:
         raise InvalidInput("give the memory a 'text' (or 'content')", field=f"{at}text")
@@ -333,12 +324,9 @@ def remembered(scope: Scope, new: schemas.NewMemory, at: str = "") -> Memory:
 
 
 def changed(scope: Scope, old: Memory, changes: schemas.MemoryChanges) -> Memory:
-    """`old` with the changes except `merged_into`, which `merging` handles.
+    """`old` with the changes except `merged_into`; `InvalidInput` if there are none, or a bad one.
 
     References in a new text replace those of the old text, unless the caller names references.
-
-    Raises:
-        InvalidInput: no change is given, or a field is invalid.
     """
     fields = _checked(scope, changes, "")
     if changes.merged_into is not UNSET:

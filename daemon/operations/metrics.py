@@ -14,7 +14,7 @@ import msgspec
 from ..config.settings import Rules
 from ..errors import ThermoclineError
 from ..maintenance import history as days
-from ..memory import tree as trees
+from ..memory import tree_nodes
 from ..recall.tree_search import described
 from ..runtime.minutes import MinuteSeries
 from ..schemas import stats as schemas
@@ -112,7 +112,7 @@ def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
     numbers = documents.metrics_document(db, now)
     del numbers["_schema_version"]
     sizes = days.sizes(db, now, rules)
-    numbers["tree_index_size_bytes"] = trees.size(described(db), rules.tree)
+    numbers["tree_index_size_bytes"] = tree_nodes.size(described(db), rules.tree)
     numbers["tree_node_count"] = sizes.tree_nodes
     numbers["hot_memory_size_bytes"] = sizes.hot_bytes
     numbers["warm_memory_count"] = sizes.warm_count
@@ -153,7 +153,7 @@ def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> schemas.Stats:
             [schemas.CategoryCount(*category) for category in fullest],
         ),
         schemas.ColdStats(sizes.cold_count, rules.cold.backend),
-        schemas.TreeStats(sizes.tree_nodes, rules.tree.max_nodes, trees.depth(nodes)),
+        schemas.TreeStats(sizes.tree_nodes, rules.tree.max_nodes, tree_nodes.depth(nodes)),
         schemas.ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
         schemas.CounterStats(*(counters[name] for name in schemas.CounterStats.__struct_fields__)),
     )

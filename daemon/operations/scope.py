@@ -97,16 +97,10 @@ class Scope(msgspec.Struct, frozen=True):
     async def store(
         self, *, create: bool = False, exists: bool = False, trial: bool = False
     ) -> AsyncIterator[AgentStore]:
-        """The memory of the agent, open while the block runs.
+        """The memory of the agent, open while the block runs, if it exists and has room.
 
-        Args:
-            create: something is added: create the agent if it does not exist.
-            exists: require an existing agent, even for an operation that only reads.
-            trial: nothing is stored: an agent that does not exist counts as empty.
-
-        Raises:
-            NotFound: the agent does not exist, and is required.
-            QuotaReached: something is added, and the agent has reached a quota.
+        With `create` something is added, to a new agent if there is none; `exists` requires one
+        even for an operation that only reads; of a `trial` nothing is stored.
         """
         or_empty, quotas = trial or (self.reads and not exists), self.settings.quotas
         async with self.daemon.agents.use(self.agent, create=create, or_empty=or_empty) as store:

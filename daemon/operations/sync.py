@@ -204,11 +204,9 @@ def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
 
 
 async def another(scope: Scope, named: schemas.DatabaseBody) -> Account | None:
-    """The database that a call names; None: the agent's own replica.
+    """The database that a call names, if the caller may; None: the agent's own replica.
 
-    Raises:
-        InvalidInput: the URL is not usable, or it or the token is missing.
-        Forbidden: the caller may not name another database.
+    `InvalidInput`: the URL is not usable, or it or the token is missing.
     """
     if not named.url:
         if named.token:
@@ -234,12 +232,7 @@ def url_of(text: str) -> str:
 
 
 async def account_of(scope: Scope, named: schemas.DatabaseBody) -> Account:
-    """The database that a call means, the agent's own replica included.
-
-    Raises:
-        NotFound: it names none, and the agent has no replica.
-        ThermoclineError: as for `another`.
-    """
+    """As `another`, the agent's own replica included; `NotFound` if it has none."""
     account = await another(scope, named) or await scope.daemon.replicas.account(scope.agent)
     if account is None:
         raise NotFound(

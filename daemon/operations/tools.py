@@ -61,7 +61,6 @@ async def _recall(scope: Scope, arguments: schemas.RecallArguments) -> schemas.R
 
 
 async def _remember(scope: Scope, arguments: schemas.RememberArguments) -> schemas.Remembered:
-    """Store a statement, unless it is known; what it contradicts is superseded."""
     fields = {name: getattr(arguments, name) for name in arguments.__struct_fields__}
     result = await memories.store_unless_known(
         scope, memories.remembered(scope, NewMemory(**fields))

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from ..errors import Conflict
 from ..maintenance import rebuilding
 from ..memory import tree as trees
+from ..memory import tree_nodes
 from ..memory.checks import check_category, check_short
 from ..memory.entities import Entity
 from ..memory.tree_rebuild import TreeChange
@@ -33,9 +34,9 @@ async def show(scope: Scope) -> schemas.TreeView:
         document,
         len(nodes) + 1,
         limits.max_nodes,
-        trees.size(nodes, limits),
+        tree_nodes.size(nodes, limits),
         limits.max_size_bytes,
-        trees.depth(nodes),
+        tree_nodes.depth(nodes),
         limits.max_depth,
         limits.max_children,
     )
@@ -45,13 +46,15 @@ async def show(scope: Scope) -> schemas.TreeView:
 async def show_text(scope: Scope) -> str:
     """The category tree as text."""
     limits = scope.settings.tree
-    return await scope.read(lambda db: trees.show(described(db), *tree_rows.totals(db), limits))
+    return await scope.read(
+        lambda db: tree_nodes.show(described(db), *tree_rows.totals(db), limits)
+    )
 
 
 @Operation("GET", "/api/tree/prompt", type="text/plain")
 async def show_prompt(scope: Scope) -> str:
     """The category tree as a model reads it, in at most `tree.max_size_bytes`."""
-    return trees.prompt(await scope.read(described), scope.settings.tree.max_size_bytes)
+    return tree_nodes.prompt(await scope.read(described), scope.settings.tree.max_size_bytes)
 
 
 @Operation("POST", "/api/tree/search")

@@ -17,8 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..language.secrets import clear
-from ..memory import agent_files, hot, markdown
-from ..memory import tree as trees
+from ..memory import agent_files, hot, markdown, tree_nodes
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
 from ..memory.entities import Entity
 from ..memory.experiences import Experience
@@ -198,10 +197,10 @@ def _tree(reading: BlockReading) -> Iterable[BlockItem]:
     return _shown_tree(reading, described(reading.db))
 
 
-def _shown_tree(reading: BlockReading, nodes: trees.Tree) -> Iterable[BlockItem]:
+def _shown_tree(reading: BlockReading, nodes: tree_nodes.Tree) -> Iterable[BlockItem]:
     if not any(node.warm_count or node.cold_count for node in nodes.values()):
         return
-    if text := trees.prompt(nodes, reading.request.rules.tree.max_size_bytes):
+    if text := tree_nodes.prompt(nodes, reading.request.rules.tree.max_size_bytes):
         # Its words are those of memories, whoever said them.
         yield BlockItem(text, "thermocline tree", rest="`thermocline tree`", quoted=True)
 

@@ -14,8 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..language.secrets import clear, holds_secret
-from ..memory import hot, markdown
-from ..memory import tree as trees
+from ..memory import hot, markdown, tree_nodes
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
 from ..memory.entities import Entity
 from ..memory.messages import estimated_tokens
@@ -234,7 +233,7 @@ def _evoclaw(reading: BlockReading) -> Iterable[Part]:
     if body := markdown.body(document, request.local):
         yield "", [BlockItem(clear(body).text, rest="`thermocline hot`")]
     if nodes := described(db):
-        tree = trees.show(nodes, *tree_rows.totals(db), request.rules.tree)
+        tree = tree_nodes.show(nodes, *tree_rows.totals(db), request.rules.tree)
         yield "", [BlockItem(f"<quote>{escaped(tree)}</quote>", rest="`thermocline tree`")]
     lines: list[str] = []
     room = _EVOCLAW_BYTES

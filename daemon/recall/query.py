@@ -12,7 +12,7 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -143,6 +143,7 @@ _SPEAKER: Final = 0.3
 _ASKING_SHARE: Final = 0.5
 # The pairs of characters of an unspaced script overlap.
 _OVERLAPPING: Final = 0.5
+_HAN_PAIR: Final = re.compile("[\u3400-\u9fff]{2}")
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
 
@@ -256,6 +257,13 @@ def little(language: str = "") -> frozenset[str]:
     return not_topics() | function_words(language)
 
 
+@lru_cache(1_024)
+def joins_words(pair: str) -> bool:
+    """Whether a pair of characters of a script without blanks is no word, but is between words."""
+    is_between = _HAN_PAIR.fullmatch(pair) and not vocabulary.words("particles").isdisjoint(pair)
+    return bool(is_between) and not thesaurus().has(pair, "zh")
+
+
 def parse(
     text: str,
     now: float = 0.0,
@@ -320,7 +328,7 @@ def _words(every: Sequence[str], names: Collection[str], language: str, unit: st
         term = "".join(word_terms(word)[:1])
         if term in words:
             continue
-        if fold_word(word) in functions or word == unit:
+        if fold_word(word) in functions or word == unit or joins_words(word):
             words[term] = Word(word, term, _GRAMMAR, is_grammar=True)
             continue
         share = 1.0

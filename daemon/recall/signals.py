@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Final
 
@@ -406,10 +406,15 @@ def has_wanted(entry: Candidate, wants: Wanted) -> bool:
         case "name":
             return NAME in entry.codes
         case "value":
-            return any(_FIRST_DATE <= code < CHANGE for code in entry.codes) or any(
-                term[0].isdigit() or term in number_terms() for term in entry.terms.split()
-            )
+            return _has_value(entry.terms, entry.codes)
     return False
+
+
+@lru_cache(1_024)
+def _has_value(terms: str, codes: str) -> bool:
+    return any(_FIRST_DATE <= code < CHANGE for code in codes) or any(
+        term[0].isdigit() or term in number_terms() for term in terms.split()
+    )
 
 
 @cache

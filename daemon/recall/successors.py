@@ -25,7 +25,7 @@ from ..language.thesaurus import FIRST_CODE, thesaurus
 from ..language.vocabulary import cue, words
 from ..memory.stemming import terms_of
 from .pool import Pool
-from .query import Query, Wanted
+from .query import Query, Wanted, joins_words
 from .signals import Signals, has_wanted, little_terms, number_terms
 from .sources import MEMORIES, Candidate
 
@@ -67,7 +67,7 @@ def later_rows(db: sqlite3.Connection, query: Query, pool: Pool) -> list[int]:
     best = list(islice(short, _LOOKED_UP))
     topics: dict[str, None] = {}
     for entry in best:
-        topics |= dict.fromkeys(_topics(_labels(entry)) - labels)
+        topics |= dict.fromkeys(_words_of(entry).topics - labels)
     if not topics:
         return []
     rows = db.execute(
@@ -120,8 +120,11 @@ class Statements:
         self._signals = signals
         self._matches = matches
         self.all = [at for at, entry in enumerate(pool.entries) if _is_short(entry)]
-        self._bags = {at: frozenset(_labels(pool.entries[at])) for at in self.all}
-        self._members = {at: _members(self._bags[at]) for at in self.all}
+        # In the order of telling.
+        self._told = sorted(self.all, key=lambda at: _place(pool.entries[at]))
+        self._places = {at: place for place, at in enumerate(self._told)}
+        self._words = {at: _words_of(pool.entries[at]) for at in self.all}
+        self._bags = {at: words.bag for at, words in self._words.items()}
         self._spread = Counter(chain.from_iterable(self._bags.values()))
         # The weight of a topic that only two statements have.
         self._rarest = math.log1p(len(self.all) / 2)
@@ -136,19 +139,16 @@ class Statements:
         """
         followers = self._followers_of(at)
         yield from followers.similarities
-        members = self._members[at]
+        members = self._words[at].members
         for other in followers.others:
-            if other == followers.best or not members.isdisjoint(self._members[other]):
+            if other == followers.best or not members.isdisjoint(self._words[other].members):
                 yield other
 
     def before(self, at: int) -> Iterator[int]:
         """The statements with a topic of another that their speaker told before it."""
-        entries, told = self._entries, self._entries[at]
-        for other in self.all:
-            entry = entries[other]
-            if entry.actor != told.actor or _place(entry) >= _place(told):
-                continue
-            if self._shared(at, other):
+        actor = self._entries[at].actor
+        for other in self._told[: self._places[at]]:
+            if self._entries[other].actor == actor and self._shared(at, other):
                 yield other
 
     def log_odds(self, older: int, newer: int) -> float:
@@ -197,6 +197,9 @@ class Statements:
         missed = [word for word in met[older] if word not in met[newer]]
         if not shared:
             return not (met[newer] or self._alternatives(older, newer))
+        if not met[newer] and CHANGE not in bags[newer] and all(t >= _FIRST for t in shared):
+            # "Filip borrowed my trimmer" is no news of "I owe Marcos 100 euros".
+            return True
         # "Lena's birthday is on 4 June", and Lea's.
         alike = 2 * len(bags[older] & bags[newer]) >= max(map(len, (bags[older], bags[newer])))
         return alike and any(not met[older][word] for word in missed)
@@ -204,14 +207,14 @@ class Statements:
     def _lacks_wanted(self, older: Candidate, newer: Candidate) -> bool:
         """Whether the older alone has what the question wants: a name, a value."""
         wants = self._signals.wants
-        return has_wanted(older, wants) and not has_wanted(newer, wants)
+        return not has_wanted(newer, wants) and has_wanted(older, wants)
 
     def _alternatives(self, older: int, newer: int) -> frozenset[str]:
         """The classes of which both have a member; asked for the plumber, no electrician is one."""
         asked = self._signals.asked
         return frozenset(
             code
-            for code in self._members[older] & self._members[newer]
+            for code in self._words[older].members & self._words[newer].members
             if code in asked or chr(ord(code) & ~1) not in asked
         )
 
@@ -238,7 +241,7 @@ class Statements:
         return _length(self._entries[at]) > _NAMING
 
     def _shared(self, older: int, newer: int) -> frozenset[str]:
-        return self._bags[newer] & self._topics_of(older).keys()
+        return self._bags[newer] & self._words[older].topics
 
     def features(self, older: int, newer: int) -> dict[str, float]:
         """The features of a pair that may follow, by the names of `WEIGHTS`.
@@ -280,13 +283,14 @@ class Statements:
     def _followers_of(self, at: int) -> _Followers:
         if at not in self._followers:
             topics, bags = self._topics_of(at), self._bags
-            after = [*self._told_after(at)]
+            after, own = self._told_after(at), self._words[at].topics
             norm = sum(topics.values())
             similarities: dict[int, float] = {}
             for other in after:
-                if shared := topics.keys() & bags[other]:
+                if not own.isdisjoint(bags[other]):
                     whole = norm * sum(self._topics_of(other).values())
-                    similarities[other] = sum(map(topics.__getitem__, shared)) / math.sqrt(whole)
+                    shared = sum(map(topics.__getitem__, own & bags[other]))
+                    similarities[other] = shared / math.sqrt(whole)
             best = max(after, key=self._matches.__getitem__, default=-1)
             if best >= 0 and not self._matches[best]:
                 best = -1
@@ -295,20 +299,33 @@ class Statements:
             self._followers[at] = _Followers(similarities, highest, others, best)
         return self._followers[at]
 
-    def _told_after(self, at: int) -> Iterator[int]:
-        entries, told = self._entries, self._entries[at]
-        for other in self.all:
-            entry = entries[other]
-            if entry.actor != told.actor or entry.superseded_by:
-                continue
-            if _place(entry) > _place(told):
-                yield other
+    def _told_after(self, at: int) -> list[int]:
+        actor, entries = self._entries[at].actor, self._entries
+        return [
+            other
+            for other in self._told[self._places[at] + 1 :]
+            if entries[other].actor == actor and not entries[other].superseded_by
+        ]
 
     def _topics_of(self, at: int) -> Mapping[str, float]:
         """Its topics, each with a weight by the number of the statements that have it."""
         if at not in self._topics:
-            self._topics[at] = {topic: self._rarity(topic) for topic in _topics(self._bags[at])}
+            self._topics[at] = {topic: self._rarity(topic) for topic in self._words[at].topics}
         return self._topics[at]
+
+
+class _Words(msgspec.Struct, frozen=True):
+    """What a statement consists of.
+
+    Attributes:
+        bag: its terms and codes.
+        topics: those that are about something.
+        members: the codes of the classes of which it has a member.
+    """
+
+    bag: frozenset[str]
+    topics: frozenset[str]
+    members: frozenset[str]
 
 
 class _Followers(msgspec.Struct, frozen=True):
@@ -337,19 +354,20 @@ def _length(entry: Candidate) -> int:
     return entry.terms.count(" ") + 1
 
 
-def _labels(entry: Candidate) -> tuple[str, ...]:
-    """Its terms and codes."""
-    return (*entry.terms.split(), *entry.codes)
+def _words_of(entry: Candidate) -> _Words:
+    return _read(entry.terms, entry.codes)
+
+
+@lru_cache(1_024)
+def _read(terms: str, codes: str) -> _Words:
+    bag = frozenset((*terms.split(), *codes))
+    members = frozenset(code for code in codes if code >= _FIRST and ord(code) & 1)
+    return _Words(bag, _topics(bag), members)
 
 
 def _place(entry: Candidate) -> tuple[float, int]:
     """Its place in time; of the same moment, in the order of storing."""
     return entry.created_at, entry.key
-
-
-def _members(bag: Iterable[str]) -> frozenset[str]:
-    """The codes of the classes of which a statement has a member."""
-    return frozenset(label for label in bag if label >= _FIRST and ord(label) & 1)
 
 
 def _topics(bag: Iterable[str]) -> frozenset[str]:
@@ -360,6 +378,7 @@ def _topics(bag: Iterable[str]) -> frozenset[str]:
         if (not ord(topic) & 1 if topic >= _FIRST else topic < _FIRST_DATE)
         and not topic[0].isdigit()
         and not _is_general(topic)
+        and not joins_words(topic)
     ).difference(_little())
 
 

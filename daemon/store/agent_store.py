@@ -51,6 +51,7 @@ class AgentStore:
     rebuilt one. While the disk refuses writes, reads continue; writes resume automatically.
 
     Attributes:
+        erasure: erases what was deleted from the agent's files, too.
         exists: whether the agent exists; see `EmptyStore`.
         leave_chunks: asks the writer of the chunk database to close it.
         opened: how often the database was opened; each time its rows may have other numbers.
@@ -77,7 +78,7 @@ class AgentStore:
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._uses = UseCounter(place.agent, self.write, self.read)
-        self._erasure = Erasure(place, self, self._truncate_log)
+        self.erasure = Erasure(place, self, self._truncate_log)
         self.leave_chunks: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.leave_vectors: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.last_used = self._shown = time.monotonic()
@@ -143,13 +144,6 @@ class AgentStore:
             lambda engine: engine.readers.run(read, seconds, is_long=is_long)
         )
 
-    async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
-
-        A file that cannot be written is tried again.
-        """
-        await self._erasure.erase_traces()
-
     async def renew_chunks(self, engine: Engine | None = None) -> None:
         """Replace the chunk database with an empty one."""
         async with self._renewing:
@@ -173,8 +167,9 @@ class AgentStore:
         self._uses.note(used, chars)
 
     def request_state_files(self, wanted: Iterable[StateFile]) -> None:
-        """Schedule the rewriting of state files."""
-        self._running().state_files.want(wanted)
+        """Schedule the rewriting of state files; all are written once a database is opened."""
+        if self._engine is not None:
+            self._engine.state_files.want(wanted)
 
     async def flush_state_files(self) -> bool:
         """Write the state files now. False: the disk refused."""
@@ -202,8 +197,8 @@ class AgentStore:
         if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
         if await self.read(full_text.to_merge):
-            await self._erasure.merge_words()
-            self._erasure.request()
+            await self.erasure.merge_words()
+            self.erasure.request()
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
@@ -219,7 +214,7 @@ class AgentStore:
         await self.leave_vectors()
         if self._engine is not None:
             await self._uses.finish()
-            await self._erasure.finish()
+            await self.erasure.finish()
         async with self._repairing:
             self._closed = True
             engine, self._engine = self._engine, None
@@ -258,7 +253,7 @@ class AgentStore:
         engine = self._engine
         if engine is not None and committed.state_files:
             engine.state_files.want(committed.state_files)
-        self._erasure.note(committed)
+        self.erasure.note(committed)
         if committed.outgoing:
             self._context.outgoing(self.place.agent, committed.outgoing)
         for event in committed.events:

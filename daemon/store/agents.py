@@ -177,7 +177,6 @@ class Agents:
         return exists
 
     def _exists(self, agent: str) -> bool:
-        """Whether the agent exists."""
         folder = self._folder / agent
         try:
             if has_database(folder) or agent in self._workspaces:

@@ -257,7 +257,6 @@ def _is_known(tx: Transaction, kind: Kind, theirs: Row, fields: Iterable[str]) -
 
 
 def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
-    """The fields that both sides have changed since the base, to different values."""
     was = stamps(base, kind.sets) if base is not None else {}
     mine, other = stamps(ours, kind.sets), stamps(theirs, kind.sets)
     nothing: tuple[Any, Any] = (None, ABSENT)

@@ -90,9 +90,6 @@ def lost_words(db: sqlite3.Connection) -> str:
 
     SQLite cannot check the pages on which large blobs end. Reads all words, in a tenth of a second
     for 100,000 memories, without locking; for a connection that is closed afterwards.
-
-    Raises:
-        sqlite3.Error: the index cannot be read.
     """
     is_index = "sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
     for (name,) in db.execute(f"SELECT name FROM sqlite_schema WHERE {is_index}").fetchall():

@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from ..config.settings import Rules
-from ..memory import markdown
-from ..memory import tree as trees
+from ..memory import markdown, tree_nodes
 from ..memory.scoring import record
 from . import hot_rows, memory_md, meta, metrics, tree_rows
 from .memory_rows import SELECT, from_row
@@ -73,7 +72,7 @@ def warm_document(db: sqlite3.Connection, now: float, rules: Rules) -> list[dict
 
 def tree_document(db: sqlite3.Connection) -> dict[str, Any]:
     """The tree in EvoClaw's shape, with true counts, the root's included."""
-    return trees.document(tree_rows.load(db), *tree_rows.totals(db))
+    return tree_nodes.document(tree_rows.load(db), *tree_rows.totals(db))
 
 
 def metrics_document(db: sqlite3.Connection, now: float) -> dict[str, Any]:

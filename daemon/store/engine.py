@@ -126,7 +126,8 @@ def _fill(
     """Take over all there is, in one transaction, within all limits."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        tx = _begin(context, db, HybridClock(context.now, *read_clock(db)))
+        clock = HybridClock(context.now, *read_clock(db))
+        tx = _begin(context, db, clock, WriterCache())
         report = context.importer.take_over(tx, place, damaged)
         enforce_limits(tx)
         state_files.note_present(db, place)
@@ -139,10 +140,7 @@ def _fill(
 
 
 def _begin(
-    context: StoreContext,
-    db: sqlite3.Connection,
-    clock: HybridClock,
-    cache: WriterCache | None = None,
+    context: StoreContext, db: sqlite3.Connection, clock: HybridClock, cache: WriterCache
 ) -> Transaction:
     now, device, rules = context.now(), context.device.id, context.rules()
     return Transaction(db, now=now, device=device, rules=rules, clock=clock, cache=cache)

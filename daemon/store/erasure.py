@@ -18,7 +18,7 @@ import msgspec
 from ..errors import ShuttingDown, ThermoclineError
 from ..memory.agent_files import EPISODES
 from ..memory.similarity import text_digest, words
-from ..memory.tree import ROOT, ancestors, title
+from ..memory.tree_nodes import ROOT, ancestors, title
 from ..runtime import atomic, line_file
 from ..runtime.os_errors import translate_os
 from . import agent_entries, full_text, history, hot_rows, memory_rows, notes, rows, tree_rows
@@ -352,7 +352,10 @@ class Erasure:
                     await self.merge_words()
 
     async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the files of the agent."""
+        """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
+
+        A file that cannot be written is tried again.
+        """
         async with self._busy:
             number = len(self._forgotten)
             traces = Traces(self._forgotten)

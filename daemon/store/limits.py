@@ -10,6 +10,7 @@ import msgspec
 
 from ..config.settings import Rules
 from ..memory import tree as trees
+from ..memory import tree_nodes
 from ..memory.scoring import WarmEntry, entry_score, expired_from_warm, overflow
 from . import erasure, experiences, hot_rows, memories, metrics, tree_rows
 from .memory_rows import index_new
@@ -144,7 +145,7 @@ def _settle_tree(tx: Transaction) -> None:
     if not fitted.merges:
         return
     for old, new in fitted.merges:
-        if new != trees.ROOT:
+        if new != tree_nodes.ROOT:
             tree_rows.ensure(tx, new)
         memories.relabel(tx, old, new)
     tree_rows.save(tx, before, fitted.tree)

@@ -76,7 +76,6 @@ def _added(counters: Mapping[str, float], more: Mapping[str, float]) -> dict[str
 
 
 def _day(name: str) -> str:
-    """The day of a counter; empty: no day."""
     return name.partition("@")[2]
 
 

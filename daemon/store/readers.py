@@ -98,15 +98,10 @@ class Readers:
         *,
         is_long: bool = False,
     ) -> T:
-        """Call `read` on a thread, in one snapshot of the database.
+        """Call `read` on a thread, in one snapshot of the database; its errors are raised.
 
-        Once it has begun it is interrupted after `seconds`. With `is_long` it reads the whole
-        database.
-
-        Raises:
-            ShuttingDown: the connections are closed.
-            TooSlow: it was interrupted.
-            ThermoclineError: raised by `read`, or for an error of SQLite.
+        Once it has begun it is interrupted after `seconds` (`TooSlow`). With `is_long` it reads the
+        whole database.
         """
         # The threads are shared: waiting for a connection must not occupy one.
         async with AsyncExitStack() as slots:

@@ -45,16 +45,15 @@ def find_same(db: sqlite3.Connection, text: str, now: float) -> Memory | None:
 
 
 def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:
-    """The memory that has the text of `memory` except for blanks, said by the same actor.
+    """The memory with the text and actor of `memory`, except for case, blanks and full stops.
 
     It still holds: it is not superseded. The memory that it was merged into takes its place. A turn
     of a conversation is never known.
     """
     if memory.position is not None:
         return None
-    words = memory.text.split()
     for other in _with_text(db, memory.text, memory.updated_at, turns=False):
-        if other.text.split() != words or other.actor != memory.actor:
+        if other.actor != memory.actor:
             continue
         if is_outside(other.source) != is_outside(memory.source):
             continue

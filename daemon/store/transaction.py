@@ -58,77 +58,70 @@ class ClockState(msgspec.Struct, frozen=True):
     changes: int = 0  # the number of commits that changed more than these
 
 
-class WriterCache:
+class WriterCache(msgspec.Struct):
     """What the writer has read of its database, which nobody else changes.
 
     It goes from transaction to transaction as long as each is committed; after any failure the next
     one begins with an empty cache, and reads again what it needs.
     """
 
-    def __init__(self) -> None:
-        self.categories: set[str] | None = None  # those in the tree; None: not read yet
-        self.clock_state: ClockState | None = None  # as in `meta`; None: not read yet
-        self.next_expiry = 0.0  # no memory expires before this time, in seconds since the epoch
-        self.are_uses: bool | None = None  # whether any uses are counted; None: not known yet
-        # Whether any memory is merged into another; None: not known yet.
-        self.are_merged: bool | None = None
+    categories: set[str] | None = None  # those in the tree; None: not read yet
+    clock_state: ClockState | None = None  # as in `meta`; None: not read yet
+    next_expiry: float = 0.0  # no memory expires before this time, in seconds since the epoch
+    are_uses: bool | None = None  # whether any uses are counted; None: not known yet
+    are_merged: bool | None = None  # whether any memory is merged into another; likewise
 
 
 class PartFailed(Exception):
     """A part failed of a transaction without parts: all of it is to be repeated, with parts."""
 
 
-class Transaction:
+class Transaction(msgspec.Struct, eq=False):
     """One group of operations on its way to the disk."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        *,
-        now: float,
-        device: str,
-        rules: Rules,
-        clock: HybridClock,
-        cache: WriterCache | None = None,
-    ) -> None:
-        self.db = db  # the writer's connection, inside a transaction
-        self.cache = cache or WriterCache()  # what earlier transactions have read of the database
-        self.now = now  # seconds since the epoch, the same for the whole group
-        self.device = device  # this device's id
-        self.rules = rules  # the limits in force for this group
-        self.clock = clock  # of this memory; `ticked`: whether it must be saved
-        self.ticked = False
-        # On whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
-        self.writer = ""
-        # What to publish, and which state files to write, after the commit.
-        self.events: list[Event] = []
-        self.outgoing: set[str] = set()  # the kinds of changed rows that are replicated
-        self.state_files: set[StateFile] = set()
-        # What to add to the counters; the new moment of a `last_…` counter.
-        self.counted: dict[str, float] = {}
-        self.forgotten: list[DeletedMemory] = []  # memories that were deleted before their time
-        self.erased = False  # whether content was deleted, which must also leave the log
-        # The score below which a new memory is archived at once; None: never.
-        self.warm_floor: float | None = None
-        # Whether many rows are added, to a database that is not complete before `Staging.seal`.
-        self.is_bulk = False
-        # Whether parts can be undone, which costs a third of the time of adding a row.
-        self.has_parts = True
-        # Which caps the group may have broken.
-        self.settle_warm = False
-        self.settle_tree = False
-        self.settle_hot = False
-        self.keep_category: str | None = None  # the category that the tree's caps must leave alone
-        # The ids of new memories by the stems of their words.
-        self.new_by_term: dict[str, list[str]] = {}
-        self.unindexed: list[IndexEntry] = []  # new memories that are not in the full text yet
-        self.digests = 0  # how many digests of state files were written
-        self._before = db.total_changes
+    db: sqlite3.Connection  # the writer's connection, inside a transaction
+    now: float  # seconds since the epoch, the same for the whole group
+    device: str  # this device's id
+    rules: Rules  # the limits in force for this group
+    clock: HybridClock  # of this memory; `ticked`: whether it must be saved
+    # What earlier transactions have read of the database.
+    cache: WriterCache = msgspec.field(default_factory=WriterCache)
+    ticked: bool = False
+    # On whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
+    writer: str = ""
+    # What to publish, and which state files to write, after the commit.
+    events: list[Event] = []
+    outgoing: set[str] = set()  # the kinds of changed rows that are replicated
+    state_files: set[StateFile] = set()
+    # What to add to the counters; the new moment of a `last_…` counter.
+    counted: dict[str, float] = {}
+    forgotten: list[DeletedMemory] = []  # memories that were deleted before their time
+    erased: bool = False  # whether content was deleted, which must also leave the log
+    # The score below which a new memory is archived at once; None: never.
+    warm_floor: float | None = None
+    # Whether many rows are added, to a database that is not complete before `Staging.seal`.
+    is_bulk: bool = False
+    # Whether parts can be undone, which costs a third of the time of adding a row.
+    has_parts: bool = True
+    # Which caps the group may have broken.
+    settle_warm: bool = False
+    settle_tree: bool = False
+    settle_hot: bool = False
+    keep_category: str | None = None  # the category that the tree's caps must leave alone
+    # The ids of new memories by the stems of their words.
+    new_by_term: dict[str, list[str]] = {}
+    unindexed: list[IndexEntry] = []  # new memories that are not in the full text yet
+    digests: int = 0  # how many digests of state files were written
+    # The changes of the connection before it; see `has_changed`.
+    before: int = -1
+
+    def __post_init__(self) -> None:
+        self.before = self.db.total_changes
 
     @property
     def has_changed(self) -> bool:
         """Whether anything was written but digests of state files."""
-        return self.db.total_changes != self._before + self.digests
+        return self.db.total_changes != self.before + self.digests
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:

@@ -11,8 +11,9 @@ from thermocline.sync import Row
 
 from ..errors import InvalidInput, StoreDamaged
 from ..memory import tree as trees
+from ..memory import tree_nodes
 from ..memory.checks import CATEGORY_CHARS, check_category
-from ..memory.tree import ROOT, Node, one_line
+from ..memory.tree_nodes import ROOT, Node, one_line
 from . import rows
 from .rows import Kind
 from .transaction import Transaction
@@ -45,22 +46,22 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
         " SELECT warm_count AS warm, cold_count AS cold FROM tree UNION ALL"
         " SELECT archived_at IS NULL, archived_at IS NOT NULL FROM memories"
         " WHERE category = ? AND merged_into IS NULL)",
-        (trees.ROOT,),
+        (tree_nodes.ROOT,),
     ).fetchone()
     return int(row[0]), int(row[1])
 
 
 def ensure(tx: Transaction, category: str) -> None:
     """Create the missing nodes of `category`. The caps are enforced before the commit."""
-    if category == trees.ROOT or category in _known(tx):
+    if category == tree_nodes.ROOT or category in _known(tx):
         return
-    for path in (*trees.ancestors(category), category):
+    for path in (*tree_nodes.ancestors(category), category):
         if path in _known(tx):
             continue
         before = KIND.load(tx.db, path)
         # Older than any description written by a person, here or on another device.
         stamp = (0 if before is None else before.clocks.latest[0] + 1, tx.device)
-        rows.write(tx, KIND, path, {"desc": trees.title(path)}, stamp=stamp)
+        rows.write(tx, KIND, path, {"desc": tree_nodes.title(path)}, stamp=stamp)
         tx.keep_category = category
         tx.tell("category.added", category=path)
 
@@ -125,7 +126,7 @@ def prune(tx: Transaction) -> tuple[str, ...]:
     return removed
 
 
-def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
+def save(tx: Transaction, old: dict[str, Node], new: tree_nodes.Tree) -> None:
     """Write the differences between two states of the tree."""
     for path in old.keys() - new.keys():
         rows.write(tx, KIND, path, None)

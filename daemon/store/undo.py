@@ -39,10 +39,7 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
     """Restore the version of a row before its last change, or the one with a number.
 
     A merge that the change made is undone, a merge that it undid is repeated. Undoing twice redoes.
-
-    Raises:
-        NotFound: the version is not in the history.
-        Conflict: the row already has that content.
+    `NotFound`: no such version; `Conflict`: the row already has that content.
     """
     row = rows.load(tx.db, kind, key)
     version = _version(tx, kind, key, number)

@@ -63,26 +63,16 @@ class _Spoiled(Exception):
     """
 
 
-class _Job:
+class _Job(msgspec.Struct, eq=False):
     """A submitted operation with the future of its caller."""
 
-    __slots__ = ("by", "durable", "error", "future", "operation", "result", "truncates")
-
-    def __init__(
-        self,
-        operation: Operation[Any],
-        future: asyncio.Future[Any],
-        *,
-        durable: bool,
-        truncates: bool = False,
-    ) -> None:
-        self.operation = operation
-        self.future = future
-        self.durable = durable
-        self.truncates = truncates
-        self.by = acting.get()
-        self.result: Any = None
-        self.error: BaseException | None = None
+    operation: Operation[Any]
+    future: asyncio.Future[Any]
+    durable: bool
+    truncates: bool = False
+    by: str = msgspec.field(default_factory=acting.get)
+    result: Any = None
+    error: BaseException | None = None
 
     def answer(self) -> None:
         if self.future.done():
@@ -136,13 +126,10 @@ class Writer:
         self._thread.start()
 
     async def submit(self, operation: Operation[T], *, durable: bool = True) -> T:
-        """Run `operation` and return its result once the commit is on the disk.
+        """Run `operation`; return its result once the commit is on the disk, or raise its error.
 
         A cancelled caller does not cancel the operation: it may still be committed. If not
         `durable`, it returns before the commit is synced; the next durable commit syncs both.
-
-        Raises:
-            ThermoclineError: raised by the operation, or by the commit; nothing was changed.
         """
         if self._closed:
             raise ShuttingDown(f"cannot write to {self._path}: it is being closed")

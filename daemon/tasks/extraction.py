@@ -150,7 +150,7 @@ async def extract_next(
     thought = await observe(talks, list(known), model, options, today)
     done: list[Extracted] = []
     for talk, observations in zip(talks, thought.value, strict=True):
-        stored = await _keep(store, talk, observations, known | talk.earlier, now, near)
+        stored = await _keep(store, talk, observations, known | talk.earlier, now, zone, near)
         if stored is not None:
             spent = None if done else thought.spent
             key, turns = talk.conversation.id, talk.turns
@@ -164,12 +164,20 @@ async def _keep(
     observations: Sequence[Observation],
     known: Mapping[str, str],
     now: float,
+    zone: dt.tzinfo,
     near: AskNear | None,
 ) -> StoredMemories | None:
     """Store what was extracted from a conversation; None if another caller read it meanwhile."""
     key, writer = talk.conversation.id, talk.conversation.writer
     made = [
-        memory_from(observation, key, observation.category or CATEGORY, now=now, writer=writer)
+        memory_from(
+            observation,
+            key,
+            observation.category or CATEGORY,
+            now=now,
+            zone=zone,
+            writer=writer,
+        )
         for observation in observations
     ]
     made = _with_references(made, observations, talk.turns)

@@ -13,6 +13,7 @@ import msgspec
 
 from ..config.settings import Rules
 from ..language.cues import NEUTRAL, ONGOING, Signal, signals_of
+from ..language.dates import with_days
 from ..language.extraction import Observation
 from ..language.secrets import without_secrets
 from ..language.standing import is_standing_statement
@@ -266,17 +267,24 @@ def event_of(distilled: Distilled) -> tuple[str, float]:
 
 
 def memory_from(
-    observation: Observation, conversation: str, category: str, *, now: float, writer: str
+    observation: Observation,
+    conversation: str,
+    category: str,
+    *,
+    now: float,
+    zone: dt.tzinfo,
+    writer: str,
 ) -> Memory:
-    """An observation from a conversation as a memory.
+    """An observation from a conversation as a memory, with the dates of relative days.
 
     Its entities are in its data, which the store indexes.
     """
+    told_at = now if observation.at is None else observation.at
     named = msgspec.to_builtins(observation.entities)
     entities = [{key: value for key, value in item.items() if value} for item in named]
     return Memory(
         id=secrets.token_hex(8),
-        text=observation.text,
+        text=with_days(observation.text, told_at, zone),
         type=observation.type,
         event=observation.event,
         subject=observation.subject,
@@ -290,7 +298,7 @@ def memory_from(
         group=conversation,
         metadata=extract(observation.text),
         data={ENTITIES: entities} if entities else None,
-        created_at=now if observation.at is None else observation.at,
+        created_at=told_at,
         updated_at=now,
         writer=writer,
     )

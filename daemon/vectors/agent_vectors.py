@@ -50,11 +50,6 @@ class AgentVectors:
     Whatever happened while nobody looked, be it a kill, an import or a restored copy, shows in the
     comparison: the file names the version of each text. Its methods are called on the event loop,
     `compare` and `encode` by one task each.
-
-    Args:
-        store: of the agent.
-        encoder: encodes texts.
-        publish: receives events.
     """
 
     def __init__(
@@ -146,9 +141,6 @@ class AgentVectors:
         """Find texts without a vector and delete vectors without a text, or finish.
 
         A damaged file is replaced.
-
-        Raises:
-            ThermoclineError: the disk refuses, or the memory is closed.
         """
         async with self._lock:
             with suppress(StoreDamaged):
@@ -165,12 +157,7 @@ class AgentVectors:
             self._model = ""
 
     async def encode(self) -> None:
-        """Encode some of the texts without a vector.
-
-        Raises:
-            ModelUnavailable: the model cannot encode now.
-            ThermoclineError: the disk refuses, or the memory is closed.
-        """
+        """Encode some of the texts without a vector; `ModelUnavailable` if the model cannot now."""
         began, model, changes = time.monotonic(), self._model, self._changes
         name, keys = next(((name, keys) for name, keys in self._missing.items() if keys), _NOTHING)
         some = self._in_flight = keys[:_BATCH]
@@ -312,7 +299,6 @@ class AgentVectors:
             await self._load()
 
     async def _use(self, work: Callable[[], T]) -> T:
-        """Use the file, on a thread."""
         self._is_resting = False
         return await asyncio.to_thread(work)
 
@@ -353,7 +339,6 @@ def _versions(source: Source, last: int, db: sqlite3.Connection) -> list[tuple[i
 
 
 def _texts(name: str, keys: Sequence[int], db: sqlite3.Connection) -> list[_Text]:
-    """Some items that are still there."""
     if not keys:
         return []
     source = _ENCODED[name]

@@ -147,9 +147,6 @@ class VectorFile:
 
     Every method raises `StoreDamaged` for a damaged file, `DiskFull` or `ReadOnly` if the disk
     refuses, and `ShuttingDown` once the file was left.
-
-    Args:
-        folder: of the agent.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -213,11 +210,8 @@ class VectorFile:
     ) -> Reconciled:
         """Delete vectors without a text, in all generations, and find texts without a vector.
 
-        Args:
-            generation: whose vectors are to be complete; None: no text has one.
-            texts: the key and the version of every text of a source between two keys.
-            between: the first and the last of these keys.
-            belongs: SQL that is true for the keys of this source.
+        `texts` are the key and version of every text of a source `between` two keys; `belongs` is
+        SQL that is true for the keys of this source.
         """
         db, current = self._opened(), dict(texts)
         here = None if generation is None else generation.id

@@ -23,11 +23,7 @@ _COMPARED: Final = 48
 
 
 class _Loaded(msgspec.Struct, frozen=True):
-    """The bits of a generation. Nothing in it changes, so that any thread may read it.
-
-    Attributes:
-        keys: of the items by their places.
-    """
+    """The bits of a generation. Nothing in it changes, so that any thread may read it."""
 
     generation: Generation
     keys: array[int]
@@ -38,9 +34,6 @@ class VectorIndex:
     """Compares questions with the items of one agent.
 
     About 60 bytes an item. Its methods may be called on any thread; all of them block.
-
-    Args:
-        folder: of the agent.
 
     Attributes:
         damaged: whether the file could not be read since `unload`.

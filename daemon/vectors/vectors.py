@@ -48,13 +48,6 @@ class Vectors:
 
     While no encoder is configured, nothing is opened or written, and files of an earlier one are
     removed.
-
-    Args:
-        agents: the agents.
-        encoder: encodes texts.
-        folder: has a folder for each agent.
-        publish: receives events.
-        problems: receives failures.
     """
 
     def __init__(

@@ -245,19 +245,6 @@ def test_a_merged_memory_leaves_lists_and_recall_but_can_be_read(call):
     assert listed(call) == ["Ana drinks coffee", "Ana drinks tea"]
 
 
-def test_memories_cannot_be_merged_in_a_circle(call):
-    one, two, three = (call.store(text) for text in ("one", "two", "three"))
-    call.ok("PUT", f"/api/memory/{one['id']}", {"merged_into": two["id"]})
-    call.ok("PUT", f"/api/memory/{two['id']}", {"merged_into": three["id"]})
-    for last in (one, two, three):
-        refused = call("PUT", f"/api/memory/{three['id']}", {"merged_into": last["id"][:10]})
-        assert refused.refusal() in {
-            (409, "conflict", "merged_into"),
-            (400, "invalid", "merged_into"),
-        }
-    assert listed(call) == ["three"]
-
-
 # Expiry
 
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from thermocline.daemon.config.settings import Rules, Tuning
-from thermocline.daemon.memory import hot
+from thermocline.daemon.memory import hot, tree_nodes
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.merging import stranded
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits, score_of
-from thermocline.daemon.memory.tree import TreeLimits
+from thermocline.daemon.memory.tree_nodes import TreeLimits
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import (
     documents,
@@ -218,8 +218,8 @@ class Operations(RuleBasedStateMachine):
         filed = {row[0] for row in self.db.execute(living)}
         assert filed - {"root"} <= nodes.keys()
         assert len(nodes) + 1 <= SMALL.tree.max_nodes
-        assert trees.size(nodes, SMALL.tree) <= SMALL.tree.max_size_bytes
-        assert trees.with_parents(nodes).keys() == nodes.keys()
+        assert tree_nodes.size(nodes, SMALL.tree) <= SMALL.tree.max_size_bytes
+        assert tree_nodes.with_parents(nodes).keys() == nodes.keys()
 
     @invariant()
     def every_merge_can_be_undone_and_hides_nothing_for_ever(self) -> None:

@@ -173,15 +173,6 @@ def test_a_file_or_folder_that_is_renamed_keeps_its_chunks(desk):
     desk.finds("cherries", "two/c.md:1-1")
 
 
-def test_what_is_deleted_is_found_no_longer(desk):
-    desk.write("a/b/c.md", "about apples\n")
-    desk.write("d.md", "about dates\n")
-    desk.finds("apples", "a/b/c.md:1-1")
-    shutil.rmtree(desk.docs / "a")
-    desk.finds("apples")
-    desk.finds("dates", "d.md:1-1")
-
-
 def test_files_that_are_written_into_new_folders_at_once_are_all_found(desk):
     for number in range(40):
         desk.write(f"{number % 7}/{number % 3}/{number}.md", f"note number {number}\n")

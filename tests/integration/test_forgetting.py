@@ -114,12 +114,6 @@ def test_an_agent_is_forgotten_with_its_folder(call, shared_daemon):
     assert "Ask first" not in str(call.ok("GET", "/api/hot"))
 
 
-def test_an_agent_that_is_not_there_cannot_be_forgotten(call, shared_daemon):
-    assert call("DELETE", "/api/agents/nobody").refusal()[:2] == (404, "not_found")
-    assert call("DELETE", "/api/agents/..%2f..").refusal()[0] in {400, 404}
-    assert not shared_daemon.folder("nobody").exists()
-
-
 def test_an_agent_that_is_forgotten_while_it_is_read_does_not_come_back(shared_daemon):
     def read(agent: str, over: threading.Event) -> None:
         with shared_daemon.client(agent) as client:

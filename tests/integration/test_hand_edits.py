@@ -243,18 +243,6 @@ def test_no_warm_file_of_another_agent_is_taken_over_through_a_link(make_daemon)
         assert [memory.text for memory in client.list().results] == ["my own"]
 
 
-def test_a_state_file_of_a_gigabyte_is_not_read_at_start(make_daemon):
-    daemon = make_daemon()
-    daemon.folder().mkdir(parents=True)
-    put_huge_file(daemon.folder() / WARM_FILE, daemon.folder())
-    daemon.start()
-    with daemon.client() as client:
-        client.store("there is room")
-    status = Path(f"/proc/{daemon.process.pid}/status").read_text()
-    [peak] = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
-    assert int(peak) < 200_000
-
-
 # MEMORY.md belongs to its people
 
 

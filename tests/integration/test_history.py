@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any
 
-import msgspec
 import pytest
 
 from thermocline.daemon.client.caller import Caller
-from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import apply, history, memories, merging
+from thermocline.daemon.store import memories, merging
 from thermocline.daemon.store import undo as undoing
-from thermocline.daemon.store.agent_paths import AgentPaths
-from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import KIND
-from thermocline.daemon.store.transaction import Transaction, acting
-from thermocline.sync import Received, Row, version_of
+from thermocline.daemon.store.transaction import Transaction
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakePlace: TypeAlias = Callable[..., AgentPaths]
-MakeMemory: TypeAlias = Callable[..., Memory]
 ME = f"uid:{os.getuid()}"
 
 
@@ -150,73 +140,6 @@ def test_what_makes_no_sense_is_refused(call):
     assert refused(by="uid:1") == (400, "invalid", "since")
     assert refused(id="x", kind="uses") == (400, "invalid", "kind")
     assert refused(id="nobody", kind="pair") == (404, "not_found", "id")
-
-
-async def test_of_two_devices_edits_of_one_text_the_loser_is_kept_and_can_be_put_back(
-    open_store, make_place, make_memory
-):
-    one = await open_store(make_place("one"))
-    two = await open_store(make_place("two"))
-    key = make_memory(1).id
-    await one.write(lambda tx: memories.insert(tx, make_memory(1)))
-
-    def row(db: sqlite3.Connection) -> Row:
-        found = KIND.table.load(db, "memory", key)
-        assert found is not None
-        return found
-
-    async def send(here: AgentStore, there: AgentStore) -> int:
-        sent = await here.read(row)
-        received = Received(sent, version_of(sent) or "")
-        return (await there.write(lambda tx: apply.apply(tx, [received]))).conflicts
-
-    async def edit(store: AgentStore, **fields: Any) -> None:
-        def change(tx: Transaction) -> None:
-            old = memories.find(tx.db, key)
-            memories.replace(tx, old, msgspec.structs.replace(old, **fields))
-
-        await store.write(change)
-
-    assert await send(one, two) == 0
-    # Fields that one side alone has changed are joined, and nothing is lost.
-    await edit(one, importance=0.9)
-    await edit(two, tags=("a",))
-    assert await send(two, one) == await send(one, two) == 0
-    await edit(one, text="said here")
-    await edit(two, text="said there")
-    assert await send(two, one) == 1
-    [lost] = await one.read(lambda db: history.latest(db, 10, conflicts=True))
-    assert (lost.id, lost.row.data["text"]) == (key, "said here")
-    assert await one.read(lambda db: history.replaced(db, KIND, lost)) == (
-        ["text"], {"text": "said there"},
-    )  # fmt: skip
-    assert (await one.read(lambda db: memories.find(db, key))).text == "said there"
-    assert await send(two, one) == 0, "the same once more is no other conflict"
-
-
-async def test_taking_back_one_writers_changes_leaves_what_another_changed_since(
-    open_store, make_memory
-):
-    store = await open_store()
-    await store.write(lambda tx: memories.insert(tx, make_memory(1, text="the gate is open")))
-
-    async def edit(writer: str, **fields: Any) -> None:
-        def apply(tx: Transaction) -> None:
-            old = memories.find(tx.db, "m00001")
-            memories.replace(tx, old, msgspec.structs.replace(old, **fields))
-
-        token = acting.set(writer)
-        await store.write(apply)
-        acting.reset(token)
-
-    since = store.now
-    await edit("uid:7", text="the gate is shut", importance=0.9)
-    await edit("uid:7", text="the gate is locked", tags=("gate",))
-    await edit("uid:8", importance=0.2)
-    taken_back = await store.write(lambda tx: undoing.undo_by(tx, "uid:7", since))
-    assert taken_back == [("memory", "m00001", "put back")]
-    memory = await store.read(lambda db: memories.find(db, "m00001"))
-    assert (memory.text, memory.importance, memory.tags) == ("the gate is open", 0.2, ())
 
 
 def as_program(call: Any, program: str, method: str, path: str, body: Any) -> Any:

@@ -44,6 +44,30 @@ def test_no_secret_of_a_conversation_is_kept_anywhere(daemon, calls_of, eventual
         assert PASSWORD.encode() not in data, path
 
 
+def test_the_code_of_a_gate_said_in_passing_is_nowhere_but_one_stored_on_purpose_stays(
+    daemon, calls_of
+):
+    call = calls_of(daemon)
+    said = [
+        ("the gate out back is combo 36-4-21 if you ever have to tell Carla", "36-4-21"),
+        ("salon alarm 5926# , they tell me every time and i lose the paper", "5926#"),
+        ("she has a code for the office door as well for dropping stuff off, 4419B", "4419B"),
+        ("schlüsselkasten am vereinsheim 2604, damit ich an die wasseruhr komm", "2604"),
+        ("mit der EC-Karte nehm ich immer die 4410, die merk ich mir", "4410"),
+        ("1962-Rune ist das Passwort fürs Bedienfeld der Alarmanlage", "1962-Rune"),
+        ("para abrir la verja del jardín marca 2205 y empuja fuerte", "2205"),
+        ("车库的门按 8842 就能开，别告诉别人", "8842"),
+    ]
+    for number, (text, _) in enumerate(said):
+        call.ok("POST", "/api/turns", {"conversation": f"c{number}", "messages": [user(text)]})
+        observe(call, user(text), conversation=f"c{number}")
+    stored = call.store("the gate code is 4711")
+    for path in daemon.state.rglob("*"):
+        data = content(path)
+        assert [code for _, code in said if code.encode() in data] == [], path
+    assert stored["text"] == "the gate code is 4711"
+
+
 def test_what_is_distilled_and_stored_has_no_secret_in_its_answer_either(call):
     text = f"We decided to rotate the key. The new deploy token is {TOKEN} as of Monday."
     found = call.ok("POST", "/api/distill", {"text": text, "facts": True, "store": True})
@@ -255,10 +279,27 @@ def test_the_tree_tells_what_was_said(call):
 
 def test_several_facts_of_one_turn_do_not_hide_each_other(call):
     said = "We decided to use Postgres for billing. My sister Anna lives in Bremen."
-    observe(call, user(f"{said} The gate code is 4711."))
-    for asked, told in (("billing database", "Postgres"), ("Anna", "Bremen"), ("gate", "4711")):
+    observe(call, user(f"{said} The bus to the office is line 47."))
+    for asked, told in (("billing database", "Postgres"), ("Anna", "Bremen"), ("bus", "47")):
         best = call.ok("POST", "/api/recall", {"query": asked})["results"][0]
         assert told in best["text"]
+
+
+def test_an_allergy_that_is_taken_further_in_the_next_turn_is_one_standing_memory(call):
+    observe(call, user("Ich bin gegen Nüsse allergisch, außer Mandeln."))
+    observe(call, user("Nein warte, gegen Mandeln auch."))
+    texts = [one["text"] for one in call.ok("GET", "/api/memory?limit=9")["results"]]
+    assert "Ich bin gegen Nüsse allergisch, außer Mandeln. Nein warte, gegen Mandeln auch" in texts
+    block = call.ok("GET", "/api/context?query=cake")["text"]
+    assert "gegen Mandeln auch" in block.partition("</always>")[0]
+    assert block.count("außer Mandeln") == 1
+
+
+def test_tomorrow_is_kept_with_its_date(call):
+    told_at = datetime(2026, 11, 27, 12).astimezone().timestamp()
+    observe(call, user("I have an exam tomorrow at 9", at=told_at))
+    (memory,) = call.ok("GET", "/api/memory")["results"]
+    assert memory["text"] == "I have an exam tomorrow [2026-11-28] at 9"
 
 
 def test_the_source_says_whether_the_user_stated_it(call):

@@ -99,43 +99,6 @@ def without_pairs(found: tuple[Any, ...]) -> tuple[Any, ...]:
     return texts, identity
 
 
-async def test_a_missing_database_comes_back_whole_from_the_state_files(
-    open_store, make_place, make_memory
-):
-    place = make_place()
-    await filled(open_store, make_memory, place, 300)
-    for path in place.folder.glob("memory.db*"):
-        path.unlink()
-    store = await open_store(place, rules=ROOMY)
-    assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 300))
-
-
-@pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.crash)])
-async def test_a_page_of_zeros_anywhere_costs_nothing_that_a_state_file_shows(
-    open_store, make_place, make_memory, step
-):
-    size = 60
-    origin = make_place("origin")
-    await filled(open_store, make_memory, origin, size)
-    content = origin.database.read_bytes()
-    lost = []
-    for page in range(0, len(content) // PAGE, step):
-        place = make_place(f"p{page}")
-        shutil.copytree(origin.folder, place.folder)
-        damaged = bytearray(content)
-        damaged[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
-        place.database.write_bytes(damaged)
-        store = await open_store(place, rules=ROOMY)
-        await settled()
-        found = await held(store)
-        if without_pairs(found) != without_pairs(expected(make_memory, size)):
-            lost.append(page)
-        assert found[1].items() <= expected(make_memory, size)[1].items()
-        await store.write(lambda tx: key_values.put(tx, "after", "goes on"))
-        await store.close()
-    assert not lost
-
-
 async def corrupted(place: AgentPaths, change: Callable[[bytearray], None]) -> None:
     content = bytearray(place.database.read_bytes())
     change(content)

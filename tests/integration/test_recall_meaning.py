@@ -91,3 +91,23 @@ def test_a_word_of_grammar_in_another_language_is_a_word_in_english(call):
         first = results(call, question)[0]
         assert (first["text"], first["sure"]) == (text, True)
         assert {"van", "door", "ben", "dan"} & {*first["parts"]["words"]}
+
+
+def test_characters_between_the_words_of_a_chinese_question_are_none_of_them(call):
+    query = {"query": "我妻子的职业是什么？", "explain": True}
+    call.store("我老婆是儿科医生")
+    assert call.ok("POST", "/api/recall", query)["understood"]["words"] == ["妻子", "职业"]
+
+
+def test_an_english_word_is_no_inflected_word_of_another_language(call):
+    # In German and Dutch, they are children.
+    call.store("We sell two kinds of tea in the shop")
+    assert all(not hit["parts"]["by"] for hit in results(call, "where are my children?"))
+
+
+def test_what_shares_a_concept_alone_tells_nothing_new_of_a_thing(call):
+    others = [f"{what} is on shelf {at}" for at, what in enumerate(("Paint", "Glue", "Wax") * 12)]
+    for text in ("Filip borrowed my hedge trimmer", "Le debo cien euros a Marcos", *others):
+        call.store(text)
+    first = results(call, "who has the hedge trimmer?")[0]
+    assert (first["text"], first["sure"]) == ("Filip borrowed my hedge trimmer", True)

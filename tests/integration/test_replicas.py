@@ -25,7 +25,7 @@ from thermocline.daemon.cloud.usage import UsageLog
 from thermocline.daemon.config.settings import Settings, StoreSettings, Sync
 from thermocline.daemon.errors import ConfigInvalid
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.tree import Node
+from thermocline.daemon.memory.tree_nodes import Node
 from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values, memories, tree_rows

@@ -95,3 +95,22 @@ def test_the_command_says_that_a_memory_will_always_be_shown(shell):
     )
     assert "standing" not in shell.out("store", "--no-standing", "nothing with nuts, ever")
     assert "standing" not in shell.out("store", "the roof was mended in May")
+
+
+def test_a_dose_stands_in_five_languages_and_a_bus_line_does_not(call):
+    doses = [
+        "I take 50 mg of losartan every morning",
+        "Ich nehme täglich L-Thyroxin 75",
+        "Tomo 10 mg de enalapril por la noche",
+        "Je prends 40 mg d'oméprazole",
+        "我每天吃20毫克的阿托伐他汀",
+    ]
+    for text in doses:
+        assert call.store(text)["standing"], text
+    for text in ("I take the bus every morning", "Ich nehme täglich die Linie 75"):
+        assert not call.store(text)["standing"], text
+
+
+def test_nunca_with_an_order_stands(call):
+    assert call.store("Nunca uses emojis")["standing"]
+    assert not call.store("Nunca vas al gimnasio")["standing"]

@@ -23,7 +23,7 @@ from thermocline.daemon.config import (
     load,
 )
 from thermocline.daemon.config.settings import AccountName, Consolidation
-from thermocline.daemon.memory.tree import TreeLimits
+from thermocline.daemon.memory.tree_nodes import TreeLimits
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.language.secret_patterns import is_card, is_iban
-from thermocline.daemon.language.secrets import clear
+from thermocline.daemon.language.secrets import clear, clear_turns
 
 FILE = Path(__file__).parents[1] / "data" / "secret_texts.txt"
 RUN = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
@@ -22,6 +22,9 @@ LINES = [
     if line and not line.startswith("#")
 ]
 SECRETS = [written(text) for what, text in LINES if what == "secret"]
+# What opens or pays is removed from talks alone.
+OPENING = [written(text) for what, text in LINES if what == "talk"]
+NOT_OPENING = [written(text) for what, text in LINES if what == "said"]
 HARMLESS = [written(text) for what, text in LINES if what == "none"]
 
 
@@ -42,6 +45,14 @@ def test_what_is_no_secret_survives():
     for text in HARMLESS:
         cleared = clear(text)
         assert (cleared.text, cleared.counts) == (text, {})
+
+
+def test_what_opens_a_door_or_pays_is_removed_from_a_talk():
+    for text in OPENING:
+        assert clear(text).text == text
+        assert " removed]" in clear_turns([text])[0], text
+    for text in NOT_OPENING:
+        assert clear_turns([text]) == [text]
 
 
 def test_nothing_of_the_secret_is_left_and_its_surroundings_are():

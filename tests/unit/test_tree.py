@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.errors import Conflict, InvalidInput
 from thermocline.daemon.memory import tree as trees
+from thermocline.daemon.memory import tree_nodes
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.tree import Node, TreeLimits
-from thermocline.daemon.memory.tree_nodes import name_bytes
+from thermocline.daemon.memory.tree_nodes import Node, TreeLimits, name_bytes
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 EVOCLAW = json.loads((VECTORS / "evoclaw_tree_ops.json").read_text())
@@ -146,7 +146,7 @@ def test_the_names_keep_the_limit_whatever_the_descriptions():
     assert trees.fit(tree, TreeLimits(max_size_bytes=110), NOW).merges == ()
     fitted = trees.fit(tree, TreeLimits(max_size_bytes=109), NOW)
     assert fitted.merges == (("category_0", "root"),)
-    assert trees.size(fitted.tree, TreeLimits(max_size_bytes=109)) <= 109
+    assert tree_nodes.size(fitted.tree, TreeLimits(max_size_bytes=109)) <= 109
 
 
 def test_ten_thousand_categories_are_fitted_at_once():
@@ -154,7 +154,7 @@ def test_ten_thousand_categories_are_fitted_at_once():
         f"{a}/{b}/{c}": node(a + b + c) for a in range(20) for b in range(20) for c in range(25)
     }
     fitted = trees.fit(tree, LIMITS, NOW)
-    assert trees.size(fitted.tree, LIMITS) <= 2_048
+    assert tree_nodes.size(fitted.tree, LIMITS) <= 2_048
     assert len(fitted.tree) == 49
 
 
@@ -184,10 +184,10 @@ def test_every_tree_ends_within_every_limit_and_loses_no_memory(tree, limits, ke
     assert tree == before
 
     assert len(fitted.tree) + 1 <= limits.max_nodes
-    assert trees.depth(fitted.tree) <= limits.max_depth
-    widths = map(len, trees.children(fitted.tree).values())
+    assert tree_nodes.depth(fitted.tree) <= limits.max_depth
+    widths = map(len, tree_nodes.children(fitted.tree).values())
     assert max(widths, default=0) <= limits.max_children
-    assert trees.size(fitted.tree, limits) <= limits.max_size_bytes
+    assert tree_nodes.size(fitted.tree, limits) <= limits.max_size_bytes
 
     sources = [source for source, _ in fitted.merges]
     assert len(sources) == len(set(sources))
@@ -205,9 +205,9 @@ def test_every_tree_ends_within_every_limit_and_loses_no_memory(tree, limits, ke
 @given(TREES, LIMIT_SETS)
 def test_no_more_is_merged_than_the_limits_ask(tree, limits):
     fitted = trees.fit(tree, limits, NOW)
-    if fitted.merges and trees.depth(tree) <= limits.max_depth:
-        complete = trees.with_parents(tree)
-        widths = map(len, trees.children(complete).values())
+    if fitted.merges and tree_nodes.depth(tree) <= limits.max_depth:
+        complete = tree_nodes.with_parents(tree)
+        widths = map(len, tree_nodes.children(complete).values())
         assert (
             len(complete) + 1 > limits.max_nodes
             or max(widths) > limits.max_children
@@ -217,11 +217,11 @@ def test_no_more_is_merged_than_the_limits_ask(tree, limits):
 
 @given(TREES, st.floats(0, 2 * NOW), st.floats(0, 400))
 def test_pruning_never_takes_a_memory_or_leaves_an_orphan(tree, now, idle_days):
-    tree = trees.with_parents(tree)
+    tree = tree_nodes.with_parents(tree)
     kept, removed = trees.prune(tree, now, idle_days)
     assert filed(kept) == filed(tree)
     assert set(kept) | set(removed) == set(tree)
-    assert trees.with_parents(kept) == kept
+    assert tree_nodes.with_parents(kept) == kept
     assert trees.prune(kept, now, idle_days) == (kept, ())
 
 
@@ -230,7 +230,7 @@ def test_pruning_never_takes_a_memory_or_leaves_an_orphan(tree, now, idle_days):
 
 def test_the_document_has_the_shape_of_evoclaw_with_true_counts_in_the_root():
     tree = {"b": node(0, 1), "a/x": Node("X", 2, 0, 1_700_000_000.9), "a": Node("A")}
-    assert trees.document(tree, 7, 8) == {
+    assert tree_nodes.document(tree, 7, 8) == {
         "_schema_version": "2.0",
         "root": {
             "desc": "Memory root",
@@ -264,12 +264,12 @@ def test_the_document_has_the_shape_of_evoclaw_with_true_counts_in_the_root():
 
 
 def test_paths_know_what_is_above_them_and_how_deep_they_lie():
-    assert trees.ancestors("a/b/c") == ("a", "a/b")
-    assert trees.ancestors("a") == ()
-    assert trees.parent("a") == "root"
-    assert trees.title("x/machine_learning_ops") == "Machine Learning Ops"
-    assert trees.depth({"a": node(), "a/b": node(), "a/b/c": node()}) == 3
-    assert trees.depth({}) == 0
+    assert tree_nodes.ancestors("a/b/c") == ("a", "a/b")
+    assert tree_nodes.ancestors("a") == ()
+    assert tree_nodes.parent("a") == "root"
+    assert tree_nodes.title("x/machine_learning_ops") == "Machine Learning Ops"
+    assert tree_nodes.depth({"a": node(), "a/b": node(), "a/b/c": node()}) == 3
+    assert tree_nodes.depth({}) == 0
 
 
 def test_usage_fades_within_days_and_cold_memories_count_a_tenth():

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.tree import Node, TreeLimits, one_line, prompt, show, size
+from thermocline.daemon.memory.tree_nodes import Node, TreeLimits, one_line, prompt, show, size
 
 
 def test_the_text_is_that_of_evoclaw():

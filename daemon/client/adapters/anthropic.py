@@ -260,7 +260,6 @@ def _key(path: str) -> str:
 
 
 def _content(key: str) -> Steps[str | None]:
-    """The content of a file; None without a file."""
     pair: Pair | None = yield from unless_missing(methodcaller("kv_get", key))
     return None if pair is None else pair.value
 
@@ -279,7 +278,6 @@ def _missing(path: str) -> ToolError:
 
 
 def _below(key: str) -> Steps[list[Pair]]:
-    """The files below a folder."""
     pairs: list[Pair] = []
     total = 1
     while len(pairs) < total:
@@ -322,7 +320,6 @@ def _remove(keys: Sequence[str]) -> Steps[None]:
 
 
 def _numbered(lines: Sequence[str], first: int, last: int) -> str:
-    """These lines, counted from 1, with their numbers."""
     shown = enumerate(lines[first - 1 : last], first)
     return "\n".join(f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in shown)
 

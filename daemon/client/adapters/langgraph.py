@@ -221,7 +221,6 @@ class ThermoclineStore(base.BaseStore):
 
 
 def _page(at: int, prefix: Namespace) -> Any:
-    """The call for a page of the items of a namespace and all below it, newest first."""
     return lambda client: client.list(
         source=SOURCE, category=_category(prefix), include=["merged"], limit=_PAGE, offset=at
     )
@@ -303,7 +302,6 @@ def _printable(text: str) -> str:
 
 
 def _texts(value: Mapping[str, Any], fields: Iterable[str]) -> Iterator[str]:
-    """The texts of a value at these paths."""
     for field in fields:
         if field != "$":
             yield from base.get_text_at_path(value, field)

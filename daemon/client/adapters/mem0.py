@@ -275,7 +275,6 @@ def _extra(ids: Mapping[str, str], options: Mapping[str, Any]) -> Answer:
 def _observed(
     messages: list[Mapping[str, Any]], ids: Mapping[str, str], extra: Answer
 ) -> Steps[list[MemoryView]]:
-    """Store the facts of a conversation."""
     stored: list[MemoryView] = []
     group = ids.get("run_id") or f"{_UNNAMED}{uuid.uuid4().hex}"
     whole = {"wait": True, "end": True}
@@ -304,7 +303,6 @@ def _also(memory_id: str, group: str, actor: str) -> Steps[list[MemoryView]]:
 def _stored(
     messages: list[Mapping[str, Any]], ids: Mapping[str, str], extra: Answer
 ) -> Steps[list[MemoryView]]:
-    """Store messages as they are."""
     stored: list[MemoryView] = []
     for message in messages:
         if message.get("role") == "system" or not (text := _text(message)):
@@ -364,7 +362,6 @@ def _count(top_k: int) -> int:
 
 
 def _item(memory: MemoryView) -> Answer:
-    """A memory as mem0 shows it."""
     item: Answer = {
         "id": memory.id,
         "memory": memory.text,

@@ -172,7 +172,6 @@ def _position(memory: MemoryView) -> int:
 
 
 def _items(parts: Sequence[MemoryView]) -> list[tuple[Item, list[MemoryView]]]:
-    """The whole items that these memories make up, each with its memories."""
     items: list[tuple[Item, list[MemoryView]]] = []
     open_parts: list[MemoryView] = []
     for part in parts:

@@ -209,7 +209,6 @@ def _displaced(state: HotState, gone: list[tuple[Section, _Key]]) -> Iterator[Di
 
 
 def _displaced_entry(section: Section, entry: Item) -> Iterator[Displaced]:
-    """The statements of a project, event, task or lesson."""
     category = _lesson_category(entry) if section == "lesson" else _KINDS[section].category
     importance = importance_of(entry) if section == "lesson" else _KINDS[section].importance
     parts = [*_parts(_sentence(section, entry))]

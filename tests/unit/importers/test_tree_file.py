@@ -3,7 +3,8 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.importers.tree_file import parse
 from thermocline.daemon.memory import tree as trees
-from thermocline.daemon.memory.tree import Node, TreeLimits
+from thermocline.daemon.memory import tree_nodes
+from thermocline.daemon.memory.tree_nodes import Node, TreeLimits
 
 NOW = 1_800_000_000.0
 
@@ -85,7 +86,7 @@ def test_times_may_be_milliseconds_or_lie_in_the_future():
 
 def test_too_deep_categories_are_read_and_left_to_the_fitting():
     parsed = parse({"a/b/c/d/e": {"warm_count": 1}}, NOW)
-    assert trees.depth(parsed.content) == 5
+    assert tree_nodes.depth(parsed.content) == 5
     assert parsed.faults == ()
 
 
@@ -111,7 +112,7 @@ def test_ten_thousand_levels_are_named_as_a_fault():
         child = {"path": "x", "children": [child]}
     parsed = parse({"root": {"children": [child]}}, NOW)
     assert len(parsed.faults) == 1
-    assert trees.depth(parsed.content) <= 100
+    assert tree_nodes.depth(parsed.content) <= 100
 
 
 NODES = st.builds(
@@ -124,8 +125,8 @@ PATHS = st.lists(st.sampled_from(["a", "b", "ü"]), min_size=1, max_size=4).map(
 
 @given(st.dictionaries(PATHS, NODES, max_size=12))
 def test_what_was_written_is_read_back_the_same(tree):
-    tree = trees.with_parents(tree)
-    assert parse(trees.document(tree, 1, 2), NOW).content == tree
+    tree = tree_nodes.with_parents(tree)
+    assert parse(tree_nodes.document(tree, 1, 2), NOW).content == tree
 
 
 ANYTHING = st.recursive(
@@ -155,7 +156,7 @@ ANYTHING = st.recursive(
 @given(ANYTHING | ANYTHING.map(lambda inner: {"root": {"children": inner}}))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_fitted(document):
     parsed = parse(document, NOW)
-    assert trees.with_parents(parsed.content) == parsed.content
+    assert tree_nodes.with_parents(parsed.content) == parsed.content
     fitted = trees.fit(parsed.content, TreeLimits(), NOW)
-    assert trees.size(fitted.tree, TreeLimits()) <= 2_048
+    assert tree_nodes.size(fitted.tree, TreeLimits()) <= 2_048
     "\n".join(parsed.faults).encode()
