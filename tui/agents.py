@@ -7,7 +7,6 @@ from typing import ClassVar, TypeVar
 
 from rich.text import Text
 from textual import getters, work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
@@ -34,9 +33,9 @@ class AgentsScreen(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "forget", "Forget")]
     app = getters.app(Session)
 
-    def compose(self) -> ComposeResult:
-        forgets = "" if self.app.read_only else "x forgets it  "
-        yield self.box(
+    def __init__(self, *, read_only: bool) -> None:
+        forgets = "" if read_only else "x forgets it  "
+        super().__init__(
             "Agents",
             PagedTable[AgentView](
                 [

@@ -234,7 +234,7 @@ class ThermoclineApp(Session):
 
     @work
     async def action_choose_agent(self) -> None:
-        chosen = await self.push_screen_wait(AgentsScreen())
+        chosen = await self.push_screen_wait(AgentsScreen(read_only=self.read_only))
         if chosen is not None:
             self.show_agent(chosen)
 

@@ -28,9 +28,9 @@ Title = str | Text
 
 
 class Dialog(ModalScreen[T | None]):
-    """A box over the view; the result is what it dismisses, or None if Escape left it.
+    """Widgets in a box over the view; the result is what it dismisses, or None if Escape left it.
 
-    A subclass composes `self.box(...)`.
+    A `str` in the title is not markup.
     """
 
     DEFAULT_CSS = """
@@ -46,11 +46,13 @@ class Dialog(ModalScreen[T | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave it")]
 
-    def box(self, title: Title, *children: Widget) -> VerticalScroll:
-        """The box; a `str` in its title is not markup."""
-        box = VerticalScroll(*children, can_focus=False)
-        box.border_title = Text.assemble(title)
-        return box
+    def __init__(self, title: Title, *children: Widget, reads: bool = False) -> None:
+        super().__init__()
+        self._box = VerticalScroll(*children, can_focus=reads)
+        self._box.border_title = Text.assemble(title)
+
+    def compose(self) -> ComposeResult:
+        yield self._box
 
     def action_leave(self) -> None:
         self.dismiss(None)
@@ -67,14 +69,7 @@ class PageScreen(Dialog[None]):
     ]
 
     def __init__(self, title: Title, content: RenderableType) -> None:
-        super().__init__()
-        self._title = title
-        self._content = content
-
-    def compose(self) -> ComposeResult:
-        box = self.box(self._title, Static(self._content))
-        box.can_focus = True
-        yield box
+        super().__init__(title, Static(content), reads=True)
 
 
 class KeysScreen(PageScreen):
@@ -109,18 +104,13 @@ class ConfirmScreen(Dialog[bool]):
     """
 
     def __init__(self, title: Title, effects: Sequence[Title], word: str) -> None:
-        super().__init__()
-        self._title = title
-        self._effects = effects
-        self._word = word
-
-    def compose(self) -> ComposeResult:
-        yield self.box(
-            self._title,
-            *(Static(Text.assemble(effect)) for effect in self._effects),
-            Static(f"\nType [b]{self._word}[/b] to do it, escape to leave it."),
-            Input(placeholder=self._word),
+        super().__init__(
+            title,
+            *(Static(Text.assemble(effect)) for effect in effects),
+            Static(f"\nType [b]{word}[/b] to do it, escape to leave it."),
+            Input(placeholder=word),
         )
+        self._word = word
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -141,21 +131,17 @@ class ChooseScreen(Dialog[str]):
     def __init__(
         self, title: str, choices: Sequence[tuple[str, str]], chosen: str | None = None
     ) -> None:
-        super().__init__()
-        self._title = title
-        self._choices = choices
+        self._values = [value for value, _ in choices]
         self._chosen = chosen
+        super().__init__(title, OptionList(*(Option(Text(text)) for _, text in choices)))
 
-    def compose(self) -> ComposeResult:
-        options = OptionList(*(Option(Text(text)) for _, text in self._choices))
-        values = [value for value, _ in self._choices]
-        if self._chosen in values:
-            options.highlighted = values.index(self._chosen)
-        yield self.box(self._title, options)
+    def on_mount(self) -> None:
+        if self._chosen in self._values:
+            self.query_one(OptionList).highlighted = self._values.index(self._chosen)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.dismiss(self._choices[event.option_index][0])
+        self.dismiss(self._values[event.option_index])
 
 
 class JumpScreen(Dialog[str]):
@@ -166,7 +152,7 @@ class JumpScreen(Dialog[str]):
     """
 
     def __init__(self, words: Sequence[str]) -> None:
-        super().__init__()
+        super().__init__("")
         self._words = words
 
     def compose(self) -> ComposeResult:
@@ -231,23 +217,19 @@ class FormScreen(Dialog[bool]):
         save: Callable[[dict[str, str]], Awaitable[object]],
         *notes: str,
     ) -> None:
-        super().__init__()
-        self._title = title
-        self._fields = fields
-        self._save = save
-        self._notes = notes
-        self._leaving = False
-        self._saving = False
-
-    def compose(self) -> ComposeResult:
         keys = "[b]ctrl+s[/b] save   [b]tab[/b] next field   [b]esc[/b] leave it"
-        yield self.box(
-            self._title,
-            *(widget for field in self._fields for widget in self._entry(field)),
-            Static(Text("\n".join(self._notes)), id="notes"),
+        super().__init__(
+            title,
+            *(widget for field in fields for widget in self._entry(field)),
+            Static(Text("\n".join(notes)), id="notes"),
             Static(id="fault"),
             Static(keys, id="keys"),
         )
+        self._fields = fields
+        self._save = save
+        self._has_notes = bool(notes)
+        self._leaving = False
+        self._saving = False
 
     @staticmethod
     def _entry(field: Field) -> Iterator[Widget]:
@@ -263,7 +245,7 @@ class FormScreen(Dialog[bool]):
 
     def on_mount(self) -> None:
         """The first empty field can be filled in at once, else the first."""
-        self.query_one("#notes").display = bool(self._notes)
+        self.query_one("#notes").display = self._has_notes
         self._label()
         first = next((field for field in self._fields if not field.value), self._fields[0])
         self.query_one(f"#field-{first.name}").focus()

@@ -10,7 +10,6 @@ from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
 from textual import getters, work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -56,14 +55,11 @@ class FindScreen(Dialog[Result]):
     app = getters.app(Session)
 
     def __init__(self) -> None:
-        super().__init__()
+        line = Input(placeholder="memories, files, categories, settings")
+        super().__init__("Find", line, OptionList())
         self.results: list[Result] = []
         # All settings and categories, once they were read.
         self._known: dict[Callable[[Client], list[Result]], list[Result]] = {}
-
-    def compose(self) -> ComposeResult:
-        line = Input(placeholder="memories, files, categories, settings")
-        yield self.box("Find", line, OptionList())
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -44,8 +44,8 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "is_report": -0.2, "others_say": -0.2, "steers": -0.2, "i": -0.3, "is_error": -0.5,
     "will": -0.5, "exclaims": -0.5, "short": -0.5, "is_commitment": -0.6, "refutes": -0.7,
     "believes": -0.7, "unsure": -0.9, "now": -0.9, "leaves": -0.9, "would": -1.0,
-    "others_believe": -1.2, "empty": -1.3, "mood": -1.5, "verdict": -1.5, "sky": -2.2,
-    "is_request": -2.1, "is_hedge": -2.2, "bare": -2.2, "unreal": -2.5,
+    "others_believe": -1.6, "empty": -1.3, "mood": -1.5, "verdict": -1.5, "sky": -2.2,
+    "is_request": -2.1, "is_hedge": -2.6, "bare": -2.2, "unreal": -3.0,
 }  # fmt: skip
 _SHORT: Final = 3
 _BRIEF: Final = 6

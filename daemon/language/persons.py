@@ -31,6 +31,8 @@ _OWN: Final = re.compile(
     rf"\s+(?:[a-zß-ÿ]+\s+)??(?P<noun>[^\W\d_][\w-]+))"
     rf"(?:,?\s+(?:(?:is|ist|es|est|heißt)\s+)?(?P<name>(?!(?:Mrs?|Ms|Dr|Frau|Herr)\b){NAME}))?"
 )
+# "Felix is our son".
+_IS_SOMEBODYS: Final = re.compile(rf"(?P<name>{NAME}) (?:is|ist|es|est) ")
 # German writes all nouns with a capital.
 _MY: Final = frozenset({"My", "my", "Our", "our", "Mi", "mi", "Mon", "mon", "Ma", "ma"})
 _KIN: Final = r"\b(?<![\w'’-] )(?i:{kin_names})\b|(?<=[,;] )(?i:{kin_names})\b"
@@ -100,7 +102,7 @@ def persons_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
         )
         if not name.isupper() and not is_place:
             people_at.setdefault(at, (name, _sex_of_role(name) if language == "de" else ""))
-    if weak and not people_at and language == "en":
+    if weak and language == "en":
         for match in _WITHIN.finditer(text):
             name = match["name"]
             known = name.casefold() in _no_people() or name[1] in "'’" or not name[1:].islower()
@@ -110,6 +112,14 @@ def persons_in(text: str, *, weak: bool) -> Iterator[tuple[str, Sex]]:
                 people_at.setdefault(match.start(), (match["name"], ""))
     for at in sorted(people_at):
         yield people_at[at]
+
+
+def capitals_in(text: str) -> Iterator[str]:
+    """Words within an English sentence that may be part of a name, but for that of a place."""
+    if language_of(frozenset(index_words(text.lower()))) == "en":
+        for match in _WITHIN.finditer(text):
+            if match["name"].casefold() not in _no_people() and match["name"][1:].islower():
+                yield match["name"]
 
 
 def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
@@ -146,6 +156,8 @@ def _owned(text: str) -> Iterator[tuple[int, str, Sex]]:
         if not name and sex is None and match["noun"].istitle() and match["own"] in _MY:
             if not thesaurus().has(match["noun"].lower(), "en"):
                 yield match.start("noun"), match["noun"], ""
+        elif who := _IS_SOMEBODYS.fullmatch(text[: match.start()]):
+            yield 0, who["name"], sex or ""
         elif name or sex is not None:
             at = match.start("name") if name else match.start()
             yield at, name or match["phrase"], sex or ""

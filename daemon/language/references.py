@@ -17,7 +17,7 @@ from ..memory.similarity import fold
 from .corrections import has_number
 from .cues import is_bare_answer, names_told, says, worth
 from .keeping import is_passing
-from .persons import NAME, Sex, concepts_of, persons_in, sex_of
+from .persons import NAME, Sex, capitals_in, concepts_of, persons_in, sex_of
 from .statements import SpokenSentence, confirms
 from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 
@@ -181,6 +181,8 @@ class _Talk:
         self._weak: set[str] = set()
         # Who was named in this turn, and how often everybody was meant.
         self._new: set[str] = set()
+        # Other capitals of this turn, in English.
+        self._others: set[str] = set()
         self._times: Counter[str] = Counter()
         # The turn in which each was last meant.
         self._meant: dict[str, int] = {}
@@ -188,7 +190,7 @@ class _Talk:
     def begin(self, place: int) -> None:
         """Note that what follows is of the turn with this index."""
         if place != self._place:
-            self._place, self._new = place, set()
+            self._place, self._new, self._others = place, set(), set()
 
     def read(
         self,
@@ -214,6 +216,8 @@ class _Talk:
         if own:
             weak = [name for name, _ in persons_in(text, weak=True) if name not in named]
             self._weak.update(weak)
+            names = " ".join((*named, *weak)).split()
+            self._others.update(name for name in capitals_in(text) if name not in names)
             self._meant.update(dict.fromkeys(weak, self._place))
         if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
             first = match["name"].split()[0].casefold()
@@ -300,9 +304,13 @@ class _Talk:
     def _who(self, kind: str) -> str:
         """Who is surely meant: of this turn, else whom the talk is most about; "" if not clear."""
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
-        # The first of the last sentence comes first.
-        if new := next((name for name in fits if name in self._new), ""):
-            return new
+        # The first of the last sentence comes first, if its sex is known, or there is no other.
+        new = [name for name in fits if name in self._new]
+        if named := next((name for name in new if self._people[name] == kind), ""):
+            return named
+        new += [name for name in self._weak - self._people.keys() if not self._since(name)]
+        if new:
+            return new[0] if len(new) == 1 and not self._others else ""
         # A person whose sex is known, before those of whom it is not.
         fits = sorted(fits, key=lambda name: self._times[name], reverse=True)
         # Who was named in the turn before, and of them those whose sex is known.

@@ -76,7 +76,7 @@ class MemoryDetail(Dialog[None]):
     app = getters.app(Session)
 
     def __init__(self, view: View, memory: MemoryView) -> None:
-        super().__init__()
+        super().__init__("Memory", reads=True)
         self._view = view
         self.memory = memory
         self._versions = VersionList([])
@@ -85,8 +85,7 @@ class MemoryDetail(Dialog[None]):
         self._seen = view.updates
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll() as box:
-            box.border_title = "Memory"
+        with self._box:
             yield Static(id="text")
             yield Static(id="why")
             with Container(id="facts"):
