@@ -29,7 +29,6 @@ _REFERENCES: Final = ("urls", "commands", "paths")
 
 def _distill(args: Args, client: Caller) -> None:
     refuse((args.text is None) == (not args.files), "give a text once: as a word or with --file")
-    refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
     for option in ("category", "source"):
         refuse(getattr(args, option) is not None and not args.store, f"--{option} needs --store")
     if args.text and "\n" not in args.text and os.path.isfile(args.text):  # noqa: PTH113 - faster
@@ -37,12 +36,7 @@ def _distill(args: Args, client: Caller) -> None:
     names = args.files or ("",)
     texts = [text_in(name) for name in args.files] if args.files else [args.text]
     body = args.present("core_summary", "facts", "store", "category", "source")
-    body |= args.present("llm_endpoint", "max_bytes")
-    if args.llm or args.rules:
-        body["llm"] = bool(args.llm)
-    client.timeout = PATIENT_SECONDS
-    if args.llm and not args.llm_endpoint:
-        body |= local_model(client)
+    body |= args.present("max_bytes") | _reader(args, client)
     results: list[Any] = []
     for start in range(0, len(texts), _MOST_TEXTS):
         some = texts[start : start + _MOST_TEXTS]
@@ -56,7 +50,21 @@ def _distill(args: Args, client: Caller) -> None:
     else:
         pairs = zip(names, results, strict=True)
         show_json([{"file": name, **result} for name, result in pairs])
-    for why in dict.fromkeys(result["why"] for result in results if result.get("why")):
+    _say_why(*results)
+
+
+def _reader(args: Args, client: Caller) -> dict[str, Any]:
+    """The fields that say which model reads, if one does."""
+    refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
+    client.timeout = PATIENT_SECONDS
+    fields = args.present("llm_endpoint")
+    if args.llm or args.rules:
+        fields["llm"] = bool(args.llm)
+    return fields | local_model(client) if args.llm and not args.llm_endpoint else fields
+
+
+def _say_why(*answers: Answer) -> None:
+    for why in dict.fromkeys(answer["why"] for answer in answers if answer.get("why")):
         say(visible(f"by rules, without a model: {why}"))
 
 
@@ -83,25 +91,16 @@ def _observe(args: Args, client: Caller) -> Shown:
     names_model = args.llm or args.llm_endpoint or args.rules
     refuse(args.turns and (args.later or args.end or names_model), "--turns stands alone")
     refuse(args.later and names_model, "give either --later, or --llm, --llm-endpoint and --rules")
-    refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
     body = args.present("conversation") | messages_in(text_in(args.file))
     if args.turns:
         stored = client.call("POST /api/turns", **body)
         say_skipped(stored)
         known = f"; {stored['known']} known already" if stored["known"] else ""
         return f"stored {number_of(len(stored['stored']), 'turn', 'turns')}{known}"
-    client.timeout = PATIENT_SECONDS
-    body |= {"end": bool(args.end), "wait": not args.later}
-    if args.rules:
-        body["llm"] = False
-    elif args.llm_endpoint:
-        body["llm_endpoint"] = args.llm_endpoint
-    elif args.llm:
-        body |= {"llm": True, **local_model(client)}
+    body |= {"end": bool(args.end), "wait": not args.later, **_reader(args, client)}
     answer = client.call("POST /api/observe", **body)
     say_skipped(answer)
-    if answer.get("why"):
-        say(visible(f"by rules, without a model: {answer['why']}"))
+    _say_why(answer)
     return lambda: _show_observed(answer)
 
 

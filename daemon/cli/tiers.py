@@ -30,11 +30,11 @@ def _hot(args: Args, client: Caller) -> Shown | None:
         path = url_path("/api/hot/{key}", {"key": key})
         client.answer = client.request("PUT", path, None, value)
         warn(client.answer)
-        return _hot_changed(args, client, f"updated {key}", database)
+        return _hot_changed(client, f"updated {key}", database)
     if args.remove:
         key, name = args.remove
         client.call("DELETE /api/hot/{key}", key=key, name=name)
-        return _hot_changed(args, client, f"removed {name} from {key}", database)
+        return _hot_changed(client, f"removed {name} from {key}", database)
     if args.rebuild:
         rebuilt = client.call("POST /api/hot/rebuild")
         return worded("wrote {output} ({size_bytes:size} of {max_bytes:size})", rebuilt)
@@ -46,14 +46,11 @@ def _hot(args: Args, client: Caller) -> Shown | None:
     return None
 
 
-def _hot_changed(args: Args, client: Caller, done: str, database: dict[str, str]) -> Shown | None:
-    if not database:
-        return done
-    answer = {**client.answer, "cold_synced": synced(client, database, critical=True)}
-    if not args.json:
-        return done
-    show_json(answer)
-    return None
+def _hot_changed(client: Caller, done: str, database: dict[str, str]) -> str:
+    if database:
+        changed = client.answer
+        client.answer = {**changed, "cold_synced": synced(client, database, critical=True)}
+    return done
 
 
 def _workspace(args: Args, client: Caller) -> Shown:

@@ -63,7 +63,7 @@ _IN_BUCKET: Final = 12
 # Where a bucket begins, and where the next.
 _BOUNDS: Final = struct.Struct("II")
 # Raised whenever `_Compiled` or what it holds changes.
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
 
 
@@ -309,6 +309,8 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
     for (concept, of_class), count in links.items():
         if count >= _LINKING:
             classes[concept] = classes.get(concept, "") + of_class
+    for phrase, codes in phrases.items():
+        phrases[phrase] = _joined(codes, "".join(classes.get(code, "") for code in codes))
     members.update(code for codes in phrases.values() for code in codes if ord(code) & 1)
     seconds: dict[str, dict[str, None]] = {}
     for phrase in phrases:

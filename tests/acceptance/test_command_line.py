@@ -174,9 +174,10 @@ def test_update_changes_only_what_is_named(shell):
 
 
 def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell):
+    texts = ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate is shut")
     stored = [
-        shell.json("store", text)["id"]
-        for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate is shut")
+        shell.json("store", text, *(("--force",) if text == "Ana likes tea." else ()))["id"]
+        for text in texts
     ]
     # A store would mark it at once.
     shell.run("update", stored[3], "--text", "The gate code is 2")
@@ -439,9 +440,10 @@ def test_a_store_prints_which_memory_the_new_one_replaces(shell):
 
 
 def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell):
+    texts = ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate code is 2")
     keys = [
-        shell.json("store", text)["id"]
-        for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate code is 2")
+        shell.json("store", text, *(("--force",) if text == "Ana likes tea." else ()))["id"]
+        for text in texts
     ]
     shell.run("tidy")
     lines = shell.out("list", "--include", "merged").splitlines()
@@ -598,7 +600,7 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell):
     ("words", "message"),
     [
         (("list", "--limit", "0"), "--limit: expected an integer of at least 1\n"),
-        (("experiences", "prune", "--half-life-days=0"), "--half-life-days: expected a number of"),
+        (("experiences", "prune", "--min-weight=2"), "--min-weight: expected a number of"),
         (("undo", "--by", "cli", "--since", "soon"), "'2h' or '7d'"),
         (("index", "add", "/"), "thermocline: cannot watch the whole file system"),
     ],

@@ -11,7 +11,7 @@ from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus,
 from thermocline.daemon.store.schema import INDEX_VERSION
 
 _FILES = """
-dog | en: dog, puppy | de: hund, welpe | es: perro | fr: chien | zh: 狗 | nl: hond
+dog | en: dog, puppy, furry friend | de: hund, welpe | es: perro | fr: chien | zh: 狗 | nl: hond
 pet | en: pet > dog, cat | de: haustier > hund, katze
 gift | en: gift, present
 poison | en: poison | de: gift
@@ -48,6 +48,7 @@ def test_the_concepts_of_a_text(small):
         ("my pet", {"pet"}),
         ("son", set()),
         ("my dog", {"dog", "pet*"}),
+        ("my furry friend", {"dog", "pet*"}),
         ("near the car park", {"car_park"}),
         ("two parking lots", {"car_park"}),
         ("the whole lot", set()),
