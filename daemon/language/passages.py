@@ -59,7 +59,7 @@ def passages(
         replies = context and context.role == "agent" and says("replies", statement.original)
         leans = leans or bool(replies and not statement.answers and "[" not in statement.text)
         # "Where is it?" goes on from what the user said in the turn before.
-        points = statement.answers or says("pointing", statement.text)
+        points = statement.answers or (last is not None and _points_at(last, statement))
         apart = statement.place - place - 2 * bool(points and not replies)
         place = statement.place
         if last and leans and not named and apart <= 0 and _has_room(last, statement):
@@ -75,6 +75,12 @@ def passages(
             last = _alone(statement)
     if last:
         yield last
+
+
+def _points_at(last: SpokenSentence, statement: SpokenSentence) -> bool:
+    """Whether a statement may speak of whom the last one names, or means as well."""
+    is_of_somebody = says("pointing", last.text) or any(persons_in(last.text, weak=True))
+    return is_of_somebody and says("pointing", statement.text)
 
 
 def _context(

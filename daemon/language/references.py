@@ -32,8 +32,6 @@ _EARLIER: Final = 3
 # The turns after which somebody is no longer who "he" or "she" means, if another may be, or at all.
 _LATE: Final = 2
 _LATELY: Final = 6
-# "Lupe is our manager. takes 12 percent."
-_WITHOUT_SUBJECT: Final = r"\A(?i:{without_subject})(?= )"
 # "A dog has bitten her last year", but not "her birthday".
 _OBJECT_PRONOUN: Final = (
     r"(?<=\w )(?P<pronoun>her|him|ihr|ihm|ihn)(?=[,.!;]|$| (?i:{after_object})\b)"
@@ -82,16 +80,6 @@ _WITHIN_CLAUSE: Final = re.compile(
 )
 _CLEFT: Final = re.compile(
     r"[Ii]t['’]s (?:just |only )?(?:the \w+ of )?(?:us|me|the two|both of)\b"
-)
-# "That's my daughter": whoever the sentence before named, without an article.
-_WHO: Final = re.compile(
-    r"\A(?P<pronoun>(?:that|this|das|dies)(?:['’]s)?)"
-    r"(?=(?: (?:is|was|ist|war))? (?:my|our|meine?|unsere?) (?P<kin>\w+))",
-    re.IGNORECASE,
-)
-_CAPITAL: Final = re.compile(
-    r"(?<=[\w,] )(?<!\b[Dd]er )(?<!\b[Dd]ie )(?<!\b[Dd]as )(?<!\b[Dd]en )(?<!\b[Dd]em )(?<!\bim )"
-    r"(?<!\bam )(?<!ein )(?<!eine )(?<!einen )(?<!\bzur )(?<!\bzum )[A-ZÀ-ÖØ-Þ][a-zß-ÿ]{2,}\b"
 )
 _PRONOUN: Final = (
     r"\A(?P<before>(?:[\w'’-]+,? ){0,3}?)(?P<pronoun>(?i:{he}|{she}|{it}|{they}))"
@@ -255,16 +243,8 @@ class _Talk:
         if which := compiled(_WHICH_ONE).match(text):
             name = singular if which["single"] else thing
             return _with_name(sentence, which, name) if name else sentence
-        subject = _WHO.match(text)
-        names = (
-            _CAPITAL.findall(self._last) if subject and sex_of(subject["kin"]) is not None else ()
-        )
-        if subject and names:
-            return _with_name(sentence, subject, names[-1])
         match = None if confirms(sentence) else compiled(_PRONOUN).match(text)
         kind = _kind(match) if match else ""
-        if singular and not kind and (other := _IT.search(text)) and _is_short(text):
-            return sentence if confirms(sentence) else _with_name(sentence, other, singular)
         if not kind and (match := self._later_person(text)):
             kind = "he" if says("he", match["pronoun"]) else "she"
         if match is None or not kind or (kind == "it" and not singular):
@@ -288,13 +268,10 @@ class _Talk:
         return _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
 
     def _completed(self, sentence: SpokenSentence) -> SpokenSentence:
-        """The sentence with who it is about, if it begins without a subject or has "her"."""
+        """The sentence with who "her" is in it."""
         text = sentence.text
         if any(persons_in(text, weak=True)):
             return sentence
-        if self._new and compiled(_WITHOUT_SUBJECT).match(text):
-            name = next(iter(name for name in self._people if name in self._new))
-            return replace(sentence, text=f"{text} [{name}]")
         if pronoun := compiled(_OBJECT_PRONOUN).search(text):
             sex = "he" if pronoun["pronoun"] in {"him", "ihm", "ihn"} else "she"
             if name := self._who(sex):
@@ -348,12 +325,6 @@ def _is_of_nothing(text: str) -> bool:
     """Whether a text has an object that it does not name, and nothing else."""
     content = frozenset(fold(text).split()) - not_topics()
     return bool(_IT.search(text)) and len(content) <= _LITTLE and not has_number(text)
-
-
-def _is_short(text: str) -> bool:
-    """Whether a text says little but for what "it" means in it."""
-    clause = re.split(r"[,;:]", text, maxsplit=1)[0]
-    return " it" in clause and len(frozenset(fold(clause).split()) - not_topics()) <= _LITTLE
 
 
 def _kind(match: re.Match[str]) -> str:

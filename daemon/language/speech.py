@@ -154,7 +154,7 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
 
 
 MOST_CHARS: Final = 16_000
-_COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
+_COMMAND: Final = re.compile(r"\s*(?:/[^\s/.]*(?:\s|$)|![a-z])")
 # How hosts mark recalled memories: an element, MEMORY.md and its section, TinyClaw's block.
 _RECALLED: Final = re.compile(
     r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
@@ -197,7 +197,7 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def is_command(text: str) -> bool:
-    """Whether a turn is a command to the chat itself, such as "/help", and not a path."""
+    """Whether a turn is a command to the chat itself, such as "/help" or "!ls", and not a path."""
     return _COMMAND.match(text) is not None
 
 
