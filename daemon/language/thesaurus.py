@@ -7,6 +7,7 @@ A line of a file in `concepts/` is a concept: its name, then its words by langua
 
 Behind `>` stand the members of a class. A question for a class finds its members, one for a member
 finds the class, and members do not find each other.
+A member that has one name everywhere (Netflix) stands with English, and is found in all languages.
 
 Each concept has a code, one character of Unicode's private use area, and its members have another.
 The codes of a text are terms of the full-text index; they are valid for one `version` of the files.

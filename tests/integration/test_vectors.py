@@ -30,7 +30,8 @@ from thermocline.daemon.vectors import agent_vectors
 from thermocline.daemon.vectors.vector_file import FILE_NAME
 from thermocline.daemon.vectors.vectors import Vectors
 
-DIMENSIONS = 64
+# So many that directions of two words are near each other by chance in no test.
+DIMENSIONS = 256
 
 
 class Encoder:
@@ -420,4 +421,4 @@ async def test_ten_thousand_are_encoded_by_one_model_and_then_by_another(desk, m
         await until(lambda: desk.file.stat().st_size < 1.5 * size, "the file is small again")
         assert await desk.nearest(store, text)
     assert sum(desk.encoder.passages.values()) == 20_000
-    figure("vectors.db of 10,000 memories at 64 dimensions, MB", round(size / 1e6, 1))
+    figure(f"vectors.db of 10,000 memories at {DIMENSIONS} dimensions, MB", round(size / 1e6, 1))
