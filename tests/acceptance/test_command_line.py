@@ -74,13 +74,6 @@ def test_retrieve_gives_evoclaws_records(shell):
     assert found["text"] == "The server runs Debian"
 
 
-def test_retrieve_without_a_model_says_so_and_answers(shell):
-    shell.run("store", "The server runs Debian")
-    done = shell.run("--json", "retrieve", "--query", "debian", "--llm")
-    assert "keywords" in done.stderr
-    assert len(json.loads(done.stdout)) == 1
-
-
 def test_retrieve_explains_each_relevance(shell):
     shell.run("store", "The server runs Debian")
     shell.run("store", "Backups run at night", "--category", "technical/server")
@@ -608,13 +601,6 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell):
 def test_what_is_refused_is_named_as_it_was_typed(shell, words, message):
     shell.run("store", "x")
     assert message in shell.run(*words, code=1).stderr
-
-
-def test_commands_at_once_are_all_kept(shell):
-    words = [shell.words("store", f"at once {number}") for number in range(6)]
-    running = [subprocess.Popen(one, stdout=subprocess.DEVNULL) for one in words]
-    assert [process.wait(60) for process in running] == [0] * 6
-    assert shell.json("list")["total"] == 6
 
 
 def test_one_key_or_a_section_of_the_configuration_is_shown(shell):
