@@ -163,7 +163,8 @@ class Thesaurus:
         A class is answered by itself and by its members, a member by its class. The more concepts
         a word has, the less each of them is worth.
         """
-        share = len(codes) ** -0.5 if codes else 0.0
+        own = sum(not ord(code) & 1 for code in codes) or len(codes)
+        share = own ** -0.5 if codes else 0.0
         worth: dict[str, float] = {}
         for code in codes:
             name, members = chr(ord(code) & ~1), chr(ord(code) | 1)
