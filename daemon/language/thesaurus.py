@@ -164,7 +164,7 @@ class Thesaurus:
         a word has, the less each of them is worth.
         """
         own = sum(not ord(code) & 1 for code in codes) or len(codes)
-        share = own ** -0.5 if codes else 0.0
+        share = own**-0.5 if codes else 0.0
         worth: dict[str, float] = {}
         for code in codes:
             name, members = chr(ord(code) & ~1), chr(ord(code) | 1)
