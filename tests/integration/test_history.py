@@ -78,7 +78,7 @@ def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call):
 def test_undoing_a_merge_from_either_side_parts_the_two(call):
     for side in (0, 1):
         older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
-        newer = call.store("Ana drinks coffee!", importance=0.6)
+        newer = call.store("Ana drinks coffee!", force=True, importance=0.6)
         pair = [older["id"], newer["id"]]
         call.ok("POST", f"/api/memory/{pair[0]}/merge", {"into": pair[1]})
         assert versions(call, pair[1])[0]["why"] == f"merge:{pair[0]}"
@@ -118,7 +118,7 @@ def test_forgetting_erases_the_versions_too(call):
 
 def test_forgetting_a_merged_memory_leaves_none_of_what_it_gave_in_any_version(call):
     older = call.store("Ana drinks coffee", subject="xylophone")["id"]
-    newer, third = call.store("Ana drinks coffee!")["id"], call.store("Ana drinks")["id"]
+    newer, third = call.store("Ana drinks coffee!", force=True)["id"], call.store("Ana drinks")["id"]
     call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
     call.ok("PUT", f"/api/memory/{newer}", {"importance": 0.9})
     call.ok("POST", f"/api/memory/{newer}/merge", {"into": third})

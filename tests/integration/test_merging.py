@@ -530,7 +530,7 @@ async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_und
 
 def test_a_merge_over_the_socket_answers_with_both_and_can_be_undone(call):
     older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
-    newer = call.store("Ana drinks coffee!", importance=0.6)
+    newer = call.store("Ana drinks coffee!", force=True, importance=0.6)
     call.ok("POST", f"/api/memory/{older['id']}/reinforce")
     done = call.ok("POST", f"/api/memory/{older['id'][:10]}/merge", {"into": newer["id"][:10]})
     assert (done["retired"]["id"], done["retired"]["merged_into"]) == (older["id"], newer["id"])
@@ -570,7 +570,7 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
 
 def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call):
     older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
-    newer, third = call.store("Ana drinks coffee!", importance=0.6), call.store("third")
+    newer, third = call.store("Ana drinks coffee!", force=True, importance=0.6), call.store("third")
     target = f"/api/memory/{older['id']}"
     changed = call.ok("PUT", target, {"merged_into": newer["id"], "tags": ["cups"]})
     assert (changed["merged_into"], changed["tags"]) == (newer["id"], ["cups"])

@@ -279,7 +279,7 @@ def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call: Any) ->
     # A store compares only with what was told before.
     newer = call.store("The gate code is 9902")
     older = call.store("The gate code is 4711", created_at=time.time() - 60)
-    same = [call.store(text)["id"] for text in ("Ana likes tea", "ana likes tea.")]
+    same = [call.store(text, force=True)["id"] for text in ("Ana likes tea", "ana likes tea.")]
     expected = {
         "merged": 1,
         "superseded": 1,

@@ -233,7 +233,7 @@ def test_memory_delete_tells_whether_it_was_there(call):
 def test_memory_reflect_merges_what_says_the_same(call):
     assert use(call, "memory_reflect", force=True)["consolidated"] == 0
     call.store("Ana lives in Kiel")
-    call.store("ana lives in kiel")
+    call.store("ana lives in kiel", force=True)
     done = use(call, "memory_reflect", force=True)
     assert (done["consolidated"], done["clusters"], done["newMemoryIds"]) == (1, 1, [])
     assert done["message"]
