@@ -118,7 +118,8 @@ def test_forgetting_erases_the_versions_too(call):
 
 def test_forgetting_a_merged_memory_leaves_none_of_what_it_gave_in_any_version(call):
     older = call.store("Ana drinks coffee", subject="xylophone")["id"]
-    newer, third = call.store("Ana drinks coffee!", force=True)["id"], call.store("Ana drinks")["id"]
+    newer = call.store("Ana drinks coffee!", force=True)["id"]
+    third = call.store("Ana drinks")["id"]
     call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
     call.ok("PUT", f"/api/memory/{newer}", {"importance": 0.9})
     call.ok("POST", f"/api/memory/{newer}/merge", {"into": third})
