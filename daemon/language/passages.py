@@ -29,7 +29,7 @@ from .vocabulary import cue, words
 _MOST_BYTES: Final = 480
 _MOST_OF_REMARK: Final = 200
 _HEADING_WORDS: Final = 6
-# After this number of words "it" is one of them: "chose Postgres for the ledger because it is fast".
+# After this number of words "it" is one of them: "chose Postgres for the ledger as it is fast".
 _OBJECTS: Final = 2
 # With fewer words that tell something a statement without subject and verb says nothing.
 _TELLING: Final = 3
