@@ -9,6 +9,7 @@ import json
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
@@ -104,7 +105,7 @@ def leaving(answer: Response) -> bool:
     return answer.status == 503 and _LEAVING in answer.body
 
 
-class BaseCaller:
+class BaseCaller(ABC):
     """The requests of a client, and what its answers mean; a class below it waits for them.
 
     A call is repeated only when that is safe: when the daemon had not received all of it, or when
@@ -158,9 +159,9 @@ class BaseCaller:
         """Make the call of a method."""
         return self._run(self._read(lambda answer: row.value(self, answer), *row.request(fields)))
 
+    @abstractmethod
     def _run(self, steps: Steps[Any]) -> Any:
         """The result of some steps, or a coroutine of it."""
-        raise NotImplementedError
 
     def parsed(self, answer: Response) -> Json:
         """The JSON of an answer, or its text where it is text; raises `ApiError` for a refusal."""
