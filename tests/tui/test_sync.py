@@ -83,6 +83,7 @@ async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop):
         async with terminal(laptop, "sync", "sender") as term:
             await term.see("2 memories", "1 pair", "changes to send, ", "not verified yet")
             await term.press("s")
+            await term.miss("changes to send, ")
             await term.see("✓ up to date", "✓ nothing", "laptop (this one)")
             status = client.sync_status()
             assert (status.queued, status.rounds[0].sent > 2) == (0, True)
