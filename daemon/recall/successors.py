@@ -20,12 +20,12 @@ from typing import Final
 import msgspec
 
 from ..language.dates import DAY_CODE
-from ..language.meaning import BEING, CHANGE
+from ..language.meaning import CHANGE
 from ..language.thesaurus import FIRST_CODE, thesaurus
 from ..language.vocabulary import cue, words
 from ..memory.stemming import terms_of
 from .pool import Pool
-from .query import Query, Wanted, joins_words
+from .query import Query, joins_words
 from .signals import Signals, has_wanted, little_terms, number_terms
 from .sources import MEMORIES, Candidate
 
@@ -33,8 +33,6 @@ from .sources import MEMORIES, Candidate
 _BEST: Final = 8
 _LEAST_SHARE: Final = 0.25
 _MOST: Final = 3
-# Of fewer texts any word is rare: what tells no change must share those of the question, too.
-_FEW: Final = 30
 # The best statements by whose topics later memories are looked up, and the maximum number of these.
 _LOOKED_UP: Final = 2
 _LATER: Final = 12
@@ -46,12 +44,10 @@ _GENERAL: Final = frozenset({"name", "euro", "price"})
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": 0.3, "similar": 5.4, "most similar": 1.2, "topic": -4.3, "rarest": 5.8, "rare": 1.4,
-    "two": -0.9, "alternative": 0.5, "best": 1.35, "ratio": 0.8, "change": 0.86,
-    "beings": -0.3, "length": -0.61,
+    "always": -1.14, "best": 1.9, "answers all": 1.58, "answers less": -1.15, "alike": 4.56,
+    "most similar": 1.27, "topic": -4.96, "rarest": 6.56, "rare": 1.27, "two": -0.49,
+    "change": 1.08, "length": -0.52,
 }  # fmt: skip
-# Matches count up to this multiple of the older one's.
-_HIGHEST: Final = 2.0
 # A question for what was true before says itself that something became of it.
 _ONCE: Final = 0.5
 
@@ -85,8 +81,6 @@ def successors(
 
     One of each pair is among the best matches: the older, or with `once` the newer.
     """
-    if not signals.words:
-        return []
     statements = Statements(pool, signals, matches)
     best = nlargest(_BEST, statements.all, key=matches.__getitem__)
     pairs: list[tuple[int, int]] = []
@@ -163,44 +157,22 @@ class Statements:
         )
 
     def may_follow(self, older: int, newer: int) -> bool:
-        """Whether one of `after` may tell what became of the older.
-
-        It has other words, with the numbers and dates of the question that the older has.
-        """
-        signals, met = self._signals, self._signals.met
-        if self._bags[older] == self._bags[newer] or not self._states(newer):
-            return False
-        if self._answers_less(older, newer):
-            return False
-        tells = signals.asks and CHANGE in self._bags[newer]
-        is_few = signals.texts < _FEW and not tells
-        if (is_few or signals.words < 2) and not self._fits(older, newer):
-            return False
-        if is_few:
-            exact = [met[newer].get(word) == "" for word, by in met[older].items() if not by]
-            # Whoever gives words, and asks nothing, wants them all.
-            if exact and not (any if signals.wants else all)(exact):
-                return False
-        return all(
-            word in met[newer]
-            for word, by in met[older].items()
-            if word[0].isdigit() or _FIRST_DATE <= by < CHANGE
-        )
+        """Whether one of `after` says something, in other words: "river 2" only names something."""
+        return self._bags[older] != self._bags[newer] and _length(self._entries[newer]) > _NAMING
 
     def _answers_less(self, older: int, newer: int) -> bool:
         """Whether the newer is of something else, by what of the question the older alone has."""
-        signals, bags = self._signals, self._bags
-        entries = self._entries[older], self._entries[newer]
-        if self._lacks_wanted(*entries):
+        bags, met = self._bags, self._signals.met
+        if self._lacks_wanted(self._entries[older], self._entries[newer]):
             return True
-        shared, met = self._shared(older, newer), signals.met
-        missed = [word for word in met[older] if word not in met[newer]]
+        shared = self._shared(older, newer)
         if not shared:
             return not (met[newer] or self._alternatives(older, newer))
         if not met[newer] and CHANGE not in bags[newer] and all(t >= _FIRST for t in shared):
             # "Filip borrowed my trimmer" is no news of "I owe Marcos 100 euros".
             return True
         # "Lena's birthday is on 4 June", and Lea's.
+        missed = [word for word in met[older] if word not in met[newer]]
         alike = 2 * len(bags[older] & bags[newer]) >= max(map(len, (bags[older], bags[newer])))
         return alike and any(not met[older][word] for word in missed)
 
@@ -218,62 +190,36 @@ class Statements:
             if code in asked or chr(ord(code) & ~1) not in asked
         )
 
-    def _fits(self, older: int, newer: int) -> bool:
-        """Whether the newer has a topic of the older, or the best match of all that follow it.
-
-        A single topic that both have from the question is shared by chance, unless the newer tells
-        of a change or both have a value or name.
-        """
-        shared = self._shared(older, newer)
-        if not shared:
-            return newer == self._followers_of(older).best
-        by_chance = self._signals.words < 2 or (len(shared) == 1 and shared <= self._signals.asked)
-        return not by_chance or CHANGE in self._bags[newer] or self._of_one_kind(older, newer)
-
-    def _of_one_kind(self, older: int, newer: int) -> bool:
-        """Whether both have a value or both a name."""
-        kinds: tuple[Wanted, ...] = ("value", "name")
-        entries = self._entries[older], self._entries[newer]
-        return any(all(has_wanted(entry, kind) for entry in entries) for kind in kinds)
-
-    def _states(self, at: int) -> bool:
-        """Whether it says something: "river 2" only names one of several."""
-        return _length(self._entries[at]) > _NAMING
-
     def _shared(self, older: int, newer: int) -> frozenset[str]:
         return self._bags[newer] & self._words[older].topics
 
     def features(self, older: int, newer: int) -> dict[str, float]:
         """The features of a pair that may follow, by the names of `WEIGHTS`.
 
-        How similar their topics are, and whether those of nothing else that follows are more so;
-        whether they share any, how rare the rarest is, whether one beyond the question is in no
-        other statement ("Chloé moved to Halifax"), and whether they share two; how rare the rarest
-        class is of which both have a member ("coffee", "tea"); whether the newer is the best match
-        of all that follow; how well it matches beside the older; whether it tells of a
-        change, or both name one of several beings; the terms of the older.
+        Whether the newer is the best match of all that follow, has all of the question that the
+        older has, or answers less of it; how much of their words they share, and whether the topics
+        of nothing else that follows are as similar; whether they share any topic, how rare the
+        rarest is, whether one beyond the question is in no other statement ("Chloé moved to
+        Halifax"), and whether they share two; whether the newer tells of a change; the terms of
+        the older.
         """
-        entries, signals = self._entries, self._signals
-        followers = self._followers_of(older)
-        similar = followers.similarities.get(newer, 0.0)
-        topics = self._topics_of(older)
-        shared = self._shared(older, newer)
-        beyond = (topic for topic in shared - signals.asked if topic < _FIRST)
-        classes = self._alternatives(older, newer)
+        met, followers = self._signals.met, self._followers_of(older)
+        topics, shared = self._topics_of(older), self._shared(older, newer)
+        beyond = (topic for topic in shared - self._signals.asked if topic < _FIRST)
+        bags = self._bags[older], self._bags[newer]
         return {
             "always": 1.0,
-            "similar": similar,
-            "most similar": float(0 < similar == followers.highest),
+            "best": float(newer == followers.best),
+            "answers all": float(met[older].keys() <= met[newer].keys()),
+            "answers less": float(self._answers_less(older, newer)),
+            "alike": 2 * len(bags[0] & bags[1]) / (len(bags[0]) + len(bags[1])),
+            "most similar": float(0 < followers.similarities.get(newer, 0) == followers.highest),
             "topic": float(bool(shared)),
             "rarest": max(map(topics.__getitem__, shared), default=0.0) / self._rarest,
             "rare": float(any(topics[topic] == self._rarest for topic in beyond)),
             "two": float(len(shared) > 1),
-            "alternative": max(map(self._rarity, classes), default=0.0) / self._rarest,
-            "best": float(newer == followers.best),
-            "ratio": min(_HIGHEST, self._matches[newer] / (self._matches[older] or 1.0)),
             "change": float(CHANGE in self._bags[newer]),
-            "beings": float(BEING in self._bags[older] and BEING in self._bags[newer]),
-            "length": _length(entries[older]),
+            "length": _length(self._entries[older]),
         }
 
     def _rarity(self, label: str) -> float:
