@@ -44,12 +44,10 @@ _GENERAL: Final = frozenset({"name", "euro", "price"})
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": -1.14, "best": 1.9, "answers all": 1.58, "answers less": -1.15, "alike": 4.56,
+    "always": -0.84, "best": 1.9, "answers all": 1.58, "answers less": -1.15, "alike": 4.56,
     "most similar": 1.27, "topic": -4.96, "rarest": 6.56, "rare": 1.27, "two": -0.49,
     "change": 1.08, "length": -0.52,
 }  # fmt: skip
-# A question for what was true before says itself that something became of it.
-_ONCE: Final = 0.5
 
 
 def later_rows(db: sqlite3.Connection, query: Query, pool: Pool) -> list[int]:
@@ -89,12 +87,11 @@ def successors(
             break
         if once and (pool.entries[at].superseded_by or any(at == older for older, _ in pairs)):
             continue
-        least = -_ONCE if once else 0.0
         others = statements.before(at) if once else statements.after(at)
         odds = {
             pair: value
             for pair in (((other, at) if once else (at, other)) for other in others)
-            if (value := statements.log_odds(*pair)) > least
+            if (value := statements.log_odds(*pair)) > 0
         }
         # More of them are a series, such as the entries of a diary.
         if odds and (once or len(odds) <= _MOST):

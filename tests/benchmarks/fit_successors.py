@@ -39,8 +39,11 @@ _LEAST_SHARE = 0.25
 _OF_MANY = 0.3
 # Few of the people's statements are close to each other; those of a project are.
 _OF_FACTS = 4.0
+# The first hour of a memory: so many corrections and other facts, and what a pair of them counts.
+_FEW_CORRECTIONS, _FEW_FACTS = 3, 8
+_OF_SMALL = 0.5
 # That two statements are left in their order is the greater fault.
-_EAGERNESS = 0.4
+_EAGERNESS = 0.3
 _RIDGE = 0.5
 _STEPS = 12
 # Each is judged by the weights of the others.
@@ -86,6 +89,22 @@ def _pairs(asked: comparing.InProcess, collection: Collection, worth: float) -> 
                     features = compared.features(older, newer)
                     weight = worth * (_OF_MANY if is_stale and not follows else 1.0)
                     yield [features[name] for name in WEIGHTS], follows, weight
+
+
+def _small(person: everyday.Person) -> Iterator[Collection]:
+    """Memories of a few corrections and facts each, with all questions that they answer."""
+    whole = person.corrected[_GAP]
+    corrections = [question for question in whole.questions if question.kind == "now"]
+    compared = {key for question in corrections for key in question.right | question.stale}
+    facts = [key for key in whole.memories if key not in compared]
+    for part, at in enumerate(range(0, len(corrections), _FEW_CORRECTIONS)):
+        questions = corrections[at : at + _FEW_CORRECTIONS]
+        keys = {key for question in questions for key in question.right | question.stale}
+        keys.update(facts[part * _FEW_FACTS : (part + 1) * _FEW_FACTS])
+        known = (q for q in person.facts.questions if q.right and q.right <= keys)
+        memories = {key: body for key, body in whole.memories.items() if key in keys}
+        name = f"{whole.name} {part}"
+        yield replace(whole, name=name, memories=memories, questions=(*questions, *known))
 
 
 def fit(pairs: Sequence[Example]) -> list[float]:
@@ -137,6 +156,7 @@ def main() -> None:
         for person in people
         for corrected in [person.corrected[_GAP]]
     ]
+    parts += [examples(_small(person), _OF_SMALL) for person in people]
     parts.append(examples(comparing.read(everyday.FOLDER.parent / "facts.json"), _OF_FACTS))
     parts += [
         examples([comparing.text_alone(chat)], _OF_MANY)
