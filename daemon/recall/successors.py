@@ -33,6 +33,8 @@ from .sources import MEMORIES, Candidate
 _BEST: Final = 8
 _LEAST_SHARE: Final = 0.25
 _MOST: Final = 3
+# Of fewer texts any word is rare.
+_FEW: Final = 30
 # The best statements by whose topics later memories are looked up, and the maximum number of these.
 _LOOKED_UP: Final = 2
 _LATER: Final = 12
@@ -44,9 +46,8 @@ _GENERAL: Final = frozenset({"name", "euro", "price"})
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": -0.84, "best": 1.9, "answers all": 1.58, "answers less": -1.15, "alike": 4.56,
-    "most similar": 1.27, "topic": -4.96, "rarest": 6.56, "rare": 1.27, "two": -0.49,
-    "change": 1.08, "length": -0.52,
+    "always": -0.85, "best": 2.03, "answers all": 1.54, "alike": 5.76, "most similar": 1.24,
+    "topic": -4.69, "rarest": 5.87, "rare": 1.46, "two": -0.42, "change": 1.1, "length": -0.52,
 }  # fmt: skip
 
 
@@ -154,8 +155,36 @@ class Statements:
         )
 
     def may_follow(self, older: int, newer: int) -> bool:
-        """Whether one of `after` says something, in other words: "river 2" only names something."""
-        return self._bags[older] != self._bags[newer] and _length(self._entries[newer]) > _NAMING
+        """Whether one of `after` may tell what became of the older.
+
+        It has other words, with the numbers and dates of the question that the older has.
+        """
+        met, bags = self._signals.met, self._bags
+        if bags[older] == bags[newer] or _length(self._entries[newer]) <= _NAMING:
+            return False
+        if self._answers_less(older, newer) or self._lacks_words(older, newer):
+            return False
+        return all(
+            word in met[newer]
+            for word, by in met[older].items()
+            if word[0].isdigit() or _FIRST_DATE <= by < CHANGE
+        )
+
+    def _lacks_words(self, older: int, newer: int) -> bool:
+        """Whether few texts are compared, or words, and the newer lacks some of the question.
+
+        Whoever gives words, and asks nothing, wants them all; and of a time what is of it.
+        """
+        signals, met = self._signals, self._signals.met
+        if signals.words < 2 and not signals.asks:
+            return True
+        if not signals.words:
+            return not met[older] or not met[older].keys() <= met[newer].keys()
+        tells = signals.asks and CHANGE in self._bags[newer]
+        if signals.texts >= _FEW or tells:
+            return False
+        exact = [met[newer].get(word) == "" for word, by in met[older].items() if not by]
+        return bool(exact) and not (any if signals.wants else all)(exact)
 
     def _answers_less(self, older: int, newer: int) -> bool:
         """Whether the newer is of something else, by what of the question the older alone has."""
@@ -193,12 +222,11 @@ class Statements:
     def features(self, older: int, newer: int) -> dict[str, float]:
         """The features of a pair that may follow, by the names of `WEIGHTS`.
 
-        Whether the newer is the best match of all that follow, has all of the question that the
-        older has, or answers less of it; how much of their words they share, and whether the topics
-        of nothing else that follows are as similar; whether they share any topic, how rare the
-        rarest is, whether one beyond the question is in no other statement ("Chloé moved to
-        Halifax"), and whether they share two; whether the newer tells of a change; the terms of
-        the older.
+        Whether the newer is the best match of all that follow, and has all of the question that the
+        older has; how much of their words they share, and whether the topics of nothing else that
+        follows are as similar; whether they share any topic, how rare the rarest is, whether one
+        beyond the question is in no other statement ("Chloé moved to Halifax"), and whether they
+        share two; whether the newer tells of a change; the terms of the older.
         """
         met, followers = self._signals.met, self._followers_of(older)
         topics, shared = self._topics_of(older), self._shared(older, newer)
@@ -208,7 +236,6 @@ class Statements:
             "always": 1.0,
             "best": float(newer == followers.best),
             "answers all": float(met[older].keys() <= met[newer].keys()),
-            "answers less": float(self._answers_less(older, newer)),
             "alike": 2 * len(bags[0] & bags[1]) / (len(bags[0]) + len(bags[1])),
             "most similar": float(0 < followers.similarities.get(newer, 0) == followers.highest),
             "topic": float(bool(shared)),

@@ -43,7 +43,7 @@ _OF_FACTS = 4.0
 _FEW_CORRECTIONS, _FEW_FACTS = 3, 8
 _OF_SMALL = 0.5
 # That two statements are left in their order is the greater fault.
-_EAGERNESS = 0.3
+_EAGERNESS = 0.45
 _RIDGE = 0.5
 _STEPS = 12
 # Each is judged by the weights of the others.
