@@ -46,8 +46,9 @@ _GENERAL: Final = frozenset({"name", "euro", "price"})
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": -0.85, "best": 2.03, "answers all": 1.54, "alike": 5.76, "most similar": 1.24,
-    "topic": -4.69, "rarest": 5.87, "rare": 1.46, "two": -0.42, "change": 1.1, "length": -0.52,
+    "always": -0.8, "best": 2.0, "answers all": 1.53, "lacks": -0.96, "alike": 5.64,
+    "most similar": 1.19, "topic": -4.76, "rarest": 6.01, "rare": 1.44, "two": -0.37,
+    "change": 1.02, "length": -0.52,
 }  # fmt: skip
 
 
@@ -180,8 +181,11 @@ class Statements:
             return True
         if not signals.words:
             return not met[older] or not met[older].keys() <= met[newer].keys()
-        tells = signals.asks and CHANGE in self._bags[newer]
-        if signals.texts >= _FEW or tells:
+        if signals.texts >= _FEW:
+            return False
+        if self._lacks_wanted(older, newer):
+            return True
+        if signals.asks and CHANGE in self._bags[newer]:
             return False
         exact = [met[newer].get(word) == "" for word, by in met[older].items() if not by]
         return bool(exact) and not (any if signals.wants else all)(exact)
@@ -189,8 +193,6 @@ class Statements:
     def _answers_less(self, older: int, newer: int) -> bool:
         """Whether the newer is of something else, by what of the question the older alone has."""
         bags, met = self._bags, self._signals.met
-        if self._lacks_wanted(self._entries[older], self._entries[newer]):
-            return True
         shared = self._shared(older, newer)
         if not shared:
             return not (met[newer] or self._alternatives(older, newer))
@@ -202,10 +204,10 @@ class Statements:
         alike = 2 * len(bags[older] & bags[newer]) >= max(map(len, (bags[older], bags[newer])))
         return alike and any(not met[older][word] for word in missed)
 
-    def _lacks_wanted(self, older: Candidate, newer: Candidate) -> bool:
+    def _lacks_wanted(self, older: int, newer: int) -> bool:
         """Whether the older alone has what the question wants: a name, a value."""
-        wants = self._signals.wants
-        return not has_wanted(newer, wants) and has_wanted(older, wants)
+        entries, wants = self._entries, self._signals.wants
+        return has_wanted(entries[older], wants) and not has_wanted(entries[newer], wants)
 
     def _alternatives(self, older: int, newer: int) -> frozenset[str]:
         """The classes of which both have a member; asked for the plumber, no electrician is one."""
@@ -222,11 +224,12 @@ class Statements:
     def features(self, older: int, newer: int) -> dict[str, float]:
         """The features of a pair that may follow, by the names of `WEIGHTS`.
 
-        Whether the newer is the best match of all that follow, and has all of the question that the
-        older has; how much of their words they share, and whether the topics of nothing else that
-        follows are as similar; whether they share any topic, how rare the rarest is, whether one
-        beyond the question is in no other statement ("Chloé moved to Halifax"), and whether they
-        share two; whether the newer tells of a change; the terms of the older.
+        Whether the newer is the best match of all that follow, has all of the question that the
+        older has, and lacks the name or value that is wanted; how much of their words they share,
+        and whether the topics of nothing else that follows are as similar; whether they share any
+        topic, how rare the rarest is, whether one beyond the question is in no other statement
+        ("Chloé moved to Halifax"), and whether they share two; whether the newer tells of a
+        change; the terms of the older.
         """
         met, followers = self._signals.met, self._followers_of(older)
         topics, shared = self._topics_of(older), self._shared(older, newer)
@@ -236,6 +239,7 @@ class Statements:
             "always": 1.0,
             "best": float(newer == followers.best),
             "answers all": float(met[older].keys() <= met[newer].keys()),
+            "lacks": float(self._lacks_wanted(older, newer)),
             "alike": 2 * len(bags[0] & bags[1]) / (len(bags[0]) + len(bags[1])),
             "most similar": float(0 < followers.similarities.get(newer, 0) == followers.highest),
             "topic": float(bool(shared)),
