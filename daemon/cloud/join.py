@@ -11,6 +11,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -42,6 +43,7 @@ from ..store import apply, outbox
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
+from .fetching import PageFetcher
 from .sealing import is_sealed
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
 
@@ -128,7 +130,7 @@ class Restorer:
     anybody could have put others there.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators
         self,
         remote: Remote,
         url: str,
@@ -139,8 +141,10 @@ class Restorer:
         show: Callable[[str], None],
         waiting: Waiting,
         open_keys: Callable[[Remote], Awaitable[Keychain]],
+        pages: PageFetcher,
     ) -> None:
         self._remote = remote
+        self._pages = pages
         self._open_keys = open_keys
         # The keys of a sealed replica.
         self._keychain: Keychain | None = None
@@ -286,10 +290,13 @@ class Restorer:
         staging = Staging(place.staged, device=device, rules=self._rules)
         try:
             resumed = await self._begin(staging, self._replica(agent))
-            differences = await self._fill(staging, self._replica(agent), resumed)
+            await self._fill(staging, self._replica(agent), resumed)
+            differences, unindexed = await asyncio.gather(
+                self._compare(staging, self._replica(agent)), staging.complete()
+            )
             withheld = await self._withheld(self._replica(agent))
             counts = await staging.read(apply.counts)
-            unindexed = await staging.seal()
+            await staging.seal()
         except StoreDamaged:
             # The next run would resume it.
             await staging.discard()
@@ -353,14 +360,18 @@ class Restorer:
                 )
         return lines
 
-    async def _fill(self, staging: Staging, replica: Replica, held: int) -> Differences:
+    async def _fill(self, staging: Staging, replica: Replica, held: int) -> None:
         rows = await self._patiently(replica.count)
         if held:
             self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
-        await self._patiently(exchange.receive)
+        ring = None if self._keychain is None else self._keychain.needed()
+        page = partial(self._pages.page, replica, ring)
+        await self._patiently(lambda: exchange.receive(page))
+
+    async def _compare(self, staging: Staging, replica: Replica) -> Differences:
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
         differences = await self._patiently(lambda: digests.compare(replica, staging))
         if differences.missing or differences.different:
