@@ -31,7 +31,7 @@ from ..runtime import atomic
 from ..runtime.os_errors import translate_os
 from ..store import index_backlog, meta, tree_rows
 from ..store.agent_paths import DeviceId, StateLock
-from ..store.connection import connect
+from ..store.connection import open_snapshot
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
 from ..store.limits import enforce_limits, fill_warm
 from ..store.meta import read_clock
@@ -256,8 +256,7 @@ class Staging(AgentLocal):
         """Read in one snapshot, on another thread than the one that writes."""
 
         def run() -> T:
-            with closing(connect(self.path, "mode=rw")) as db:
-                db.execute("BEGIN")
+            with closing(open_snapshot(self.path)) as db:
                 return read(db)
 
         return await self._run(run, None)

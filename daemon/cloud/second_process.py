@@ -1,4 +1,7 @@
-"""Fetches, checks and decrypts the pages of a restore in a second process, on a second processor.
+"""The second process of a restore, for a second processor.
+
+It fetches, checks and decrypts the rows while the first stores them, and reads what was stored
+again while the first makes its indexes.
 
 Requests and answers are frames on a socket: four bytes with the length, and MessagePack. The
 process ends with the one that started it, however that ends.
@@ -11,8 +14,9 @@ import multiprocessing
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -20,8 +24,11 @@ import msgspec
 from thermocline.sync import Replica, Usage
 from thermocline.sync.replica import Page
 
+from ..store.connection import open_snapshot
+from . import digests
 from .account import Account
 from .databases import connect
+from .digests import Digest
 
 if TYPE_CHECKING:
     from thermocline.sync.sealing.keyring import Keyring
@@ -32,21 +39,23 @@ _BUFFER_BYTES: Final = 1 << 23
 
 
 class _Request(msgspec.Struct, frozen=True, array_like=True):
-    """A page that is needed. `ring` are the keys of a sealed replica, as JSON; empty: it is not."""
+    """A page of an agent's rows that is needed, or the digests of what is in a database."""
 
     number: int
     agent: str
-    ring: bytes
-    after: int
-    until: int
+    ring: bytes  # the keys of a sealed replica, as JSON; empty: it is not
+    after: int = 0
+    until: int = 0
+    database: str = ""
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True):
-    """`page` is None if it could not be fetched; `used` is what was not yet counted."""
+    """Without a result, if there was an error; `used` is what was not yet counted."""
 
     number: int
-    page: Page | None
     used: Usage
+    page: Page | None = None
+    digests: dict[str, Digest] | None = None
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -54,8 +63,8 @@ _requests: Final = msgspec.msgpack.Decoder(_Request)
 _answers: Final = msgspec.msgpack.Decoder(_Answer)
 
 
-class PageFetcher:
-    """The process that fetches pages; made before any thread or event loop.
+class SecondProcess:
+    """The process; made before any thread or event loop.
 
     `count` is called with what the process used.
     """
@@ -72,7 +81,7 @@ class PageFetcher:
         self._listening: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._number = 0
-        self._requested: dict[int, asyncio.Future[Page | None]] = {}
+        self._requested: dict[int, asyncio.Future[_Answer | None]] = {}
 
     async def begin(self) -> None:
         """Take answers, in the event loop of the caller."""
@@ -81,15 +90,27 @@ class PageFetcher:
 
     async def page(self, replica: Replica, ring: Keyring | None, after: int, until: int) -> Page:
         """As `Replica.page`, which is called here for what the process could not fetch."""
-        page = None
-        if self._writer is not None and self._listening is not None and not self._listening.done():
-            self._number = number = self._number + 1
-            self._requested[number] = answer = asyncio.get_running_loop().create_future()
-            sealed = b"" if ring is None else msgspec.json.encode(ring)
-            request = _Request(number, replica.agent, sealed, after, until)
-            self._writer.write(_framed(request))
-            page = await answer
-        return await replica.page(after, until) if page is None else page
+        answer = await self._ask(replica.agent, ring, after=after, until=until)
+        if answer is None or answer.page is None:
+            return await replica.page(after, until)
+        return answer.page
+
+    async def digests(
+        self, agent: str, ring: Keyring | None, database: Path
+    ) -> dict[str, Digest] | None:
+        """As `digests.of_database`, beside which another process may write; None: it failed."""
+        answer = await self._ask(agent, ring, database=str(database))
+        return None if answer is None else answer.digests
+
+    async def _ask(self, agent: str, ring: Keyring | None, **more: Any) -> _Answer | None:
+        if self._writer is None or self._listening is None or self._listening.done():
+            return None
+        self._number = number = self._number + 1
+        self._requested[number] = answer = asyncio.get_running_loop().create_future()
+        sealed = b"" if ring is None else msgspec.json.encode(ring)
+        self._writer.write(_framed(_Request(number, agent, sealed, **more)))
+        result: _Answer | None = await answer
+        return result
 
     async def close(self) -> None:
         """End the process."""
@@ -104,7 +125,7 @@ class PageFetcher:
             while True:
                 answer = await _received(reader, _answers)
                 self._count(self._account.url, answer.used)
-                self._settle(answer.number, answer.page)
+                self._settle(answer.number, answer)
         except (OSError, EOFError):
             # The process was ended, as by a lack of memory.
             return
@@ -112,10 +133,10 @@ class PageFetcher:
             for number in [*self._requested]:
                 self._settle(number, None)
 
-    def _settle(self, number: int, page: Page | None) -> None:
+    def _settle(self, number: int, answer: _Answer | None) -> None:
         requested = self._requested.pop(number)
         if not requested.done():
-            requested.set_result(page)
+            requested.set_result(answer)
 
 
 def _serve(account: Account, connection: socket.socket, other: socket.socket) -> None:
@@ -139,10 +160,15 @@ async def _answer_all(account: Account, connection: socket.socket) -> None:
     async def answer(request: _Request) -> None:
         nonlocal used
         try:
-            page = await _replica(remote, request).page(request.after, request.until)
-            content = _framed(_Answer(request.number, page, used))
+            replica, page, there = _replica(remote, request), None, None
+            if request.database:
+                with closing(open_snapshot(Path(request.database))) as db:
+                    there = digests.of_database(db, replica.form)
+            else:
+                page = await replica.page(request.after, request.until)
+            content = _framed(_Answer(request.number, used, page, there))
         except Exception:  # noqa: BLE001 - the first process meets it again, and reports it
-            content = _framed(_Answer(request.number, None, used))
+            content = _framed(_Answer(request.number, used))
         used = Usage()
         writer.write(content)
 
