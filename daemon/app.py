@@ -55,12 +55,11 @@ from .maintenance.scheduler import Clock, Scheduler
 from .maintenance.upkeep import Upkeep, jobs_of
 from .operations.access import Gate
 from .operations.metrics import sample
-from .operations.scope import Identity
+from .operations.operation import Identity
 from .runtime import atomic
-from .runtime.log import configure
 from .runtime.minutes import MinuteSeries
 from .runtime.places import default_state_dir, socket_places
-from .runtime.problems import Problems
+from .runtime.problems import Problems, configure
 from .runtime.process import limit_malloc_arenas, malloc_trim, prebuild_decoders
 from .runtime.service_manager import ProcessSignals, ServiceManager
 from .runtime.version import VERSION

@@ -13,8 +13,7 @@ from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
 from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
-from ..operations.operation import Operation
-from ..operations.scope import Daemon
+from ..operations.operation import Daemon, Operation
 from .bus import Bus
 from .connections import PeerConnection
 from .http import HttpRequest, RequestTimeout

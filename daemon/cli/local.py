@@ -110,7 +110,7 @@ def _tui(args: Args, client: Caller) -> int:
 
 
 def _serve(args: Args) -> int:
-    from thermocline.tui.web import HOST, WebServer  # noqa: PLC0415 - likewise
+    from thermocline.tui.run import HOST, WebServer  # noqa: PLC0415 - likewise
 
     words = [sys.executable, "-m", f"{__package__}.main", "tui"]
     for option, value in (("--socket", args.socket), ("--agent", args.agent), ("--tab", args.tab)):

@@ -35,10 +35,17 @@ from thermocline.sync.sealing import KIND, proofs
 from ..cloud.account import CREDENTIALS_FILE
 from ..cloud.databases import as_ours, our_errors
 from ..config.settings import Rules
-from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, ThermoclineError
+from ..errors import (
+    DiskFull,
+    InvalidInput,
+    NotFound,
+    ReadOnly,
+    StoreDamaged,
+    ThermoclineError,
+    translate_os,
+)
 from ..memory.checks import is_agent
 from ..runtime import atomic
-from ..runtime.os_errors import translate_os
 from ..store import apply, outbox
 from . import digests
 from .account import KEY_FILE, RING_FILE

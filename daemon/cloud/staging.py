@@ -25,11 +25,10 @@ from thermocline.sync import Applied, Cursor, HybridClock, Received
 
 from ..cloud.loop import AgentLocal
 from ..config.settings import Rules
-from ..errors import AlreadyRunning, Conflict, StoreDamaged
+from ..errors import AlreadyRunning, Conflict, StoreDamaged, translate_os
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
-from ..runtime.os_errors import translate_os
-from ..store import index_backlog, meta, tree_rows
+from ..store import kinds, meta, tree_rows
 from ..store.agent_paths import DeviceId, StateLock
 from ..store.connection import open_snapshot
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
@@ -246,7 +245,7 @@ class Staging(AgentLocal):
 
         def mark(tx: Transaction) -> None:
             meta.write(tx, _ORIGIN, origin)
-            index_backlog.begin(tx)
+            kinds.begin_backlog(tx)
             for what in BULK:
                 tx.db.execute(f"DROP {what}")
 
@@ -308,10 +307,10 @@ class Staging(AgentLocal):
                 kind, name = what.split()
                 tx.db.execute(f"DROP {kind} IF EXISTS {name}")
                 tx.db.execute(sql)
-            index_backlog.reduce(tx, _INDEXED_AT_ONCE)
+            kinds.reduce_backlog(tx, _INDEXED_AT_ONCE)
 
         await self.write(complete)
-        return await self.read(index_backlog.count)
+        return await self.read(kinds.backlog_count)
 
     async def seal(self) -> None:
         """Check every page (`StoreDamaged`), sync and close the file; nobody may be reading."""

@@ -12,10 +12,10 @@ import msgspec
 
 from ..cloud.account import CREDENTIALS_FILE
 from ..config.settings import Rules
+from ..errors import translate_os
 from ..files.walker import Skipped
-from ..runtime.os_errors import translate_os
 from ..store import apply
-from ..store.row_lines import rows_in
+from ..store.apply import rows_in
 from . import archive
 from .archive import Manifest
 from .join import RestoreRequest

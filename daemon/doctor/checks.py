@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..runtime.os_errors import reason_of
+from ..errors import reason_of
 from . import device, remote, service
 from .context import CheckResult, DeviceContext, warning
 

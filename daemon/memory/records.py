@@ -1,4 +1,8 @@
-"""The records: a memory, which is one remembered statement with its fields, and smaller ones."""
+"""The records: a memory, which is one remembered statement with its fields, and smaller ones.
+
+Also of watched files: what is indexed of them, and the state of their index; and of sessions, which
+are stretches of work: what went into which of their answers.
+"""
 
 from __future__ import annotations
 
@@ -152,3 +156,107 @@ class Omission(msgspec.Struct, frozen=True):
     message: str  # the warning, in EvoClaw's words
     line: int  # where in the note, from 1
     suggestion: str  # what to write, and on which line
+
+
+class IndexedFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A watched file. With a `reason` it is not indexed; `meta` is its front matter.
+
+    Times are seconds since the epoch; `size` is in bytes.
+    """
+
+    path: str
+    size: int
+    modified_at: float
+    indexed_at: float
+    title: str
+    lines: int
+    chunks: int
+    meta: dict[str, Json] = {}
+    reason: str = ""
+
+
+class IndexedChunk(msgspec.Struct, frozen=True):
+    """A part of a file that answers or is listed; `heading` names the headings above it."""
+
+    id: str  # path and lines, as editors take them
+    path: str
+    position: int  # its place among the chunks of its file
+    start_line: int
+    end_line: int
+    title: str
+    heading: str
+    text: str
+    hash: str  # of the text: it stays while the text does, wherever that moves
+    modified_at: float
+
+
+class FilesBrought(msgspec.Struct, frozen=True):
+    """The number of files that an update of the index changed."""
+
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    removed: int = 0
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """The state of an index: whether it is older than the files, and whether it sees changes.
+
+    `missing` are watched paths that do not exist on this device.
+    """
+
+    dirty: bool = False
+    syncing: bool = False
+    last_sync_at: float | None = None
+    watched_files: int = 0
+    watching: bool = False
+    to_read: int = 0
+    missing: list[str] = []
+
+
+class WatchedPath(msgspec.Struct, frozen=True):
+    """A watched path: the `workspace`, from the `config`, or `added`."""
+
+    path: str
+    origin: Literal["workspace", "config", "added"]
+    missing: bool
+
+
+SessionStatus: TypeAlias = Literal["active", "archived"]
+# The fates of a memory other than a change of its text.
+Fate: TypeAlias = Literal["merged", "superseded", "expired"]
+Via: TypeAlias = Literal["recall", "context", "files"]
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of work. Times are seconds since the epoch."""
+
+    id: str
+    name: str = ""
+    conversation: str = ""
+    user: str = ""
+    category: str = ""  # it sees only memories below it; "": all, unless it names paths
+    # The beginnings of the paths of files that it sees; empty: all, unless it names a category.
+    paths: tuple[str, ...] = ()
+    status: SessionStatus = "active"
+    created_at: float
+    updated_at: float  # when it was last opened, archived or reopened
+
+
+class Used(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Part of an answer: the hash of its content at the time, and its fate at the time."""
+
+    source: str
+    id: str
+    hash: str
+    fate: Fate | None = None
+
+
+class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer of a session: the question, the operation, and what went into it."""
+
+    id: str
+    at: float
+    via: Via
+    query: str
+    used: tuple[Used, ...]

@@ -28,8 +28,7 @@ from ..store.memory_rows import index_new
 from ..store.selecting import Filters, page, urls
 from ..store.transaction import Transaction
 from .history import joined
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import memory_as, memory_view, secret_warning, superseded_ids
 
 # The characters in which secrets are searched without a thread.

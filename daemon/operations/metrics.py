@@ -23,8 +23,7 @@ from ..schemas.sync import CloudUsage
 from ..store import documents, outbox, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .status import problems_of, resident_bytes
 
 OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"

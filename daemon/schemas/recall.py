@@ -10,8 +10,8 @@ from ..memory.entities import Entity
 from ..memory.records import Pair, Type
 from ..memory.tree_nodes import NamedCategory
 from .common import AgentName, Endpoint, Input, Json, Method, RecallLimit, Time, Words
-from .experiences import ExperienceView
 from .files import FoundChunk
+from .learning import ExperienceView
 from .memory import FilterFields, MemoryView
 
 Source = Literal["memory", "pair", "file", "episode", "reflection", "skill", "experience", "entity"]
