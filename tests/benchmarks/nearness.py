@@ -23,7 +23,6 @@ _ASKED = 200
 _COMPARED = 40
 _LEAST_FOUND = 98.0
 _NEAREST = 12
-_POOL = 48
 _BATCH = 64
 
 
@@ -52,10 +51,6 @@ def nearness(folder: Path, size: int) -> Iterator[Row]:
     yield Row(what="vectors: memory", unit="MB", p50=held, budget=size / 10_000)
     questions = [_near(numbers, directions) for _ in range(_ASKED)]
     yield timed("vectors: the nearest", milliseconds(_asking(index, one) for one in questions))
-    pool = keys[:_POOL]
-    asked = [index.nearness(one) for one in questions]
-    times = milliseconds(lambda one=one: one.cosines(pool) for one in asked if one is not None)
-    yield timed(f"vectors: cosines of {_POOL}", times)
     shares = [_share(index, items, one) for one in questions[:_COMPARED]]
     what = f"vectors: of the {_NEAREST} nearest by cosine, found"
     yield Row(
