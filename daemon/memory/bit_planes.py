@@ -20,8 +20,8 @@ from typing import Final
 import msgspec
 
 # The dimensions that count, and those of them that count twice.
-_COUNTED: Final = 96
-_TWICE: Final = 32
+_COUNTED: Final = 72
+_TWICE: Final = 24
 # The items whose bits are turned into planes at once, as one text.
 _TURNED: Final = 8_192
 _BYTE: Final = 8

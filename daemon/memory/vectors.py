@@ -35,7 +35,7 @@ class Nearness(Protocol):
 
 
 # The number of items whose nearness counts.
-MOST_NEAR: Final = 40
+MOST_NEAR: Final = 24
 
 
 def nearer_than_rest(near: Mapping[int, float]) -> dict[int, float]:

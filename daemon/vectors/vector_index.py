@@ -1,4 +1,8 @@
-"""The vectors that answer for one agent: bits in memory, vectors in the file."""
+"""The vectors that answer for one agent: their signs in memory, the vectors in the file.
+
+A search takes the items whose signs agree most with the question (`bit_planes`), reads the vectors
+of these few from the file, and orders them by their cosines.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,8 @@ from ..memory.vectors import MOST_NEAR, Nearness, bit_count, cosine_to, numbers_
 from . import vector_file
 from .vector_file import EncodedText, Generation
 
-# The items that are nearest by their signs, of which the cosines are computed.
-_COMPARED: Final = 48
+# The items whose signs agree most, of which the cosines are computed.
+_COMPARED: Final = 32
 
 
 class _Loaded(msgspec.Struct, frozen=True):
@@ -33,7 +37,7 @@ class _Loaded(msgspec.Struct, frozen=True):
 class VectorIndex:
     """Compares questions with the items of one agent.
 
-    About 60 bytes an item. Its methods may be called on any thread; all of them block.
+    About 40 bytes an item with 256 dimensions. Its methods may be called on any thread; all of them block.
 
     Attributes:
         damaged: whether the file could not be read since `unload`.

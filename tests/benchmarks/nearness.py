@@ -12,7 +12,7 @@ from pathlib import Path
 
 from measuring import Row, milliseconds, timed
 
-from thermocline.daemon.memory.vectors import cosine_to
+from thermocline.daemon.memory.vectors import MOST_NEAR, cosine_to
 from thermocline.daemon.vectors.vector_file import EncodedText, Generation, VectorFile
 from thermocline.daemon.vectors.vector_index import VectorIndex
 
@@ -67,7 +67,7 @@ def nearness(folder: Path, size: int) -> Iterator[Row]:
 def _asking(index: VectorIndex, question: bytes) -> Callable[[], object]:
     def ask() -> object:
         nearness = index.nearness(question)
-        return None if nearness is None else nearness.nearest(40)
+        return None if nearness is None else nearness.nearest(MOST_NEAR)
 
     return ask
 
@@ -86,5 +86,5 @@ def _share(index: VectorIndex, items: dict[int, bytes], question: bytes) -> floa
     cosine = cosine_to(question)
     best = sorted(items, key=lambda key: -cosine(items[key]))[:_NEAREST]
     nearness = index.nearness(question)
-    found = {key for key, _ in nearness.nearest(40)} if nearness is not None else set()
+    found = {key for key, _ in nearness.nearest(MOST_NEAR)} if nearness is not None else set()
     return len(found & {*best}) / _NEAREST
