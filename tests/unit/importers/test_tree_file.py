@@ -21,12 +21,6 @@ def test_a_tree_of_evoclaw_is_read_without_its_root_and_version():
     assert parsed.faults == ()
 
 
-def test_a_node_may_be_just_its_description():
-    parsed = parse({"root": "all", "big_boats": " two\nlines ", "x": ""}, NOW)
-    assert parsed.content == {"big_boats": Node("two lines"), "x": Node("X")}
-    assert parsed.faults == ()
-
-
 def test_the_go_service_nests_its_nodes():
     document = {
         "root": {
@@ -64,14 +58,6 @@ def test_an_empty_tree_of_the_go_service_is_empty():
     for children in [None, [], {}]:
         document = {"root": {"path": "", "summary": "", "children": children}, "node_count": 1}
         assert parse({**document, "version": 1}, NOW) == parse({}, NOW)
-
-
-def test_paths_that_are_the_same_once_cleaned_are_one_category():
-    document = {
-        "/a/": {"desc": "first", "warm_count": 1, "last_access": 5},
-        "root/a": {"desc": "second", "warm_count": 2, "last_access": 9},
-    }
-    assert parse(document, NOW).content == {"a": Node("first", last_access=9)}
 
 
 def test_times_may_be_milliseconds_or_lie_in_the_future():
