@@ -23,18 +23,10 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 
-from ..errors import ShuttingDown
+from ..errors import ShuttingDown, translate_os
 from ..memory.vectors import sign_bits
-from ..runtime.os_errors import translate_os
-from ..store.connection import connect
+from ..store.connection import DerivedSchema, connect, open_derived, remove, transaction, version_of
 from ..store.database import translate
-from ..store.derived_database import (
-    DerivedSchema,
-    open_derived,
-    remove,
-    transaction,
-    version_of,
-)
 
 FILE_NAME: Final = "vectors.db"
 _CACHE_KB: Final = 512

@@ -15,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from thermocline.daemon.config.settings import Rules, Tuning
 from thermocline.daemon.memory import hot, tree_nodes
 from thermocline.daemon.memory import tree as trees
-from thermocline.daemon.memory.merging import stranded
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits, score_of
 from thermocline.daemon.memory.tree_nodes import TreeLimits
@@ -32,6 +31,7 @@ from thermocline.daemon.store import (
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.limits import archive_faded, enforce_limits
 from thermocline.daemon.store.memory_rows import SELECT, from_row
+from thermocline.daemon.store.merging import stranded
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
