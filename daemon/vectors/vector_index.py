@@ -37,7 +37,7 @@ class _Loaded(msgspec.Struct, frozen=True):
 class VectorIndex:
     """Compares questions with the items of one agent.
 
-    About 40 bytes an item with 256 dimensions. Its methods may be called on any thread; all of them block.
+    About 40 bytes an item with 256 dimensions. Its methods block, and may be called on any thread.
 
     Attributes:
         damaged: whether the file could not be read since `unload`.
