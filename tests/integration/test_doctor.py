@@ -23,8 +23,7 @@ from daemon_process import PROGRAM, Daemon
 from static_model import write
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.doctor import device, remote
-from thermocline.daemon.doctor.checks import CHECKS, examine
+from thermocline.daemon.doctor import CHECKS, device, examine, remote
 from thermocline.daemon.doctor.context import UNIT, CheckResult, DeviceContext, begin
 from thermocline.daemon.llm import encoder
 from thermocline.daemon.schemas.status import Problem
