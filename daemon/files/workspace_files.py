@@ -20,10 +20,10 @@ from typing import Final
 
 import msgspec
 
+from ..errors import translate_os
 from ..memory.agent_files import FOLDER, LARGEST, belongs
 from ..runtime import line_file
 from ..runtime.atomic import make_folder
-from ..runtime.os_errors import translate_os
 from ..runtime.problems import Problems, fault_of, first_names
 from ..store import notes
 from ..store.agent_store import AgentStore

@@ -48,18 +48,6 @@ def why(rebuilt: Rebuilt) -> list[str]:
 # One operation
 
 
-def test_a_branch_is_merged_into_another_and_its_memories_go_along():
-    tree = tree_of("boat", "boat/sail", "boat/oars", "ship", "ship/sail", boat=3)
-    done = apply(tree, [op("merge", "boat", "ship")], LIMITS, NOW)
-    assert set(done.tree) == {"ship", "ship/sail", "ship/oars"}
-    assert done.tree["ship"].warm_count == 3
-    assert done.steps == (
-        Relabel("boat", "ship"),
-        Relabel("boat/oars", "ship/oars"),
-        Relabel("boat/sail", "ship/sail"),
-    )
-
-
 def test_a_branch_may_be_merged_into_its_parent_and_into_the_root():
     tree = tree_of("a", "a/a", "a/a/b")
     done = apply(tree, [op("merge", "a/a", "a"), op("merge", "a", "root")], LIMITS, NOW)
@@ -202,17 +190,6 @@ def members(category: str, *groups: tuple[int, str]) -> dict[str, list[Member]]:
         for n in range(many)
     ]
     return {category: found}
-
-
-def test_an_overfull_category_is_split_by_what_its_memories_share():
-    tree = tree_of("projects", projects=50)
-    filed = members("projects", (20, "sailing"), (15, "harvest"), (15, ""))
-    wanted = propose(tree, filed, LIMITS, NOW)
-    assert [(one.type, one.path, one.new_path, len(one.ids)) for one in wanted] == [
-        ("move", "projects", "projects/sailing", 20),
-        ("move", "projects", "projects/harvest", 15),
-    ]
-    assert wanted[0].reason == "20 of 50 have it in common"
 
 
 def test_subjects_and_tags_go_before_words():
