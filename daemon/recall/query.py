@@ -144,7 +144,6 @@ _ASKING_SHARE: Final = 0.5
 # The pairs of characters of an unspaced script overlap.
 _OVERLAPPING: Final = 0.5
 _HAN_PAIR: Final = re.compile("[\u3400-\u9fff]{2}")
-_ASKING: Final = re.compile(r"[^.!?\n]+\?")
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
 
 # Consecutive words, normalised as in the index but not stemmed.
@@ -382,6 +381,19 @@ def _without_grammar(phrase: Phrase) -> Phrase:
     return tuple(word for word in phrase if word not in functions) or phrase
 
 
+def asked_in(text: str) -> str:
+    """The sentences of a message that ask; the whole text if it is short or asks nothing.
+
+    It is what is compared by meaning: the vector of a whole message is that of its small talk.
+    """
+    text = text[:MOST_CHARS]
+    return _asking(text) or text if len(text.split()) > LONG else text
+
+
+def _asking(text: str) -> str:
+    return " ".join(part.strip() for part in _SENTENCE.findall(text) if "?" in part)
+
+
 def match_expression(words: tuple[str, ...], phrases: tuple[Phrase, ...] = ()) -> str:
     """The full-text expression for all `phrases` and any of `words`.
 
@@ -434,7 +446,7 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 
 def _asks_for_past(text: str, every: Sequence[str]) -> bool:
-    asking = index_words(" ".join(_ASKING.findall(text))) if len(every) > LONG else every
+    asking = index_words(_asking(text)) if len(every) > LONG else every
     if not vocabulary.words("once").isdisjoint(asking):
         return True
     folded = fold(" ".join(asking))

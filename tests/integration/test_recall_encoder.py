@@ -68,6 +68,15 @@ def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call):
     assert KILN in str(tool)
 
 
+def test_what_is_told_around_a_question_is_not_what_it_means(call):
+    stored(call)
+    around = "I went through that ledger on Tuesday, all of it, and it took me until noon."
+    body = {"query": f"{around} What about the ceramics?", "explain": True, "limit": 10}
+    results = call.ok("POST", "/api/recall", body)["results"]
+    near = {result["text"]: result["parts"]["signals"].get("meaning", 0.0) for result in results}
+    assert near[OTHERS[0]] < near[KILN] / 2
+
+
 def test_an_encoder_that_is_away_leaves_words_and_a_note(make_daemon, model_server):
     options = (f"--set=llm.api_base={model_server.base}", "--set=recall.embed_deadline_ms=100")
     daemon = make_daemon('--set=llm.models.embed=["openai/embed-test"]', *options).start()
