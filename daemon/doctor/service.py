@@ -14,8 +14,8 @@ from typing import Final
 
 from ..client import ApiError
 from ..errors import reason_of
+from ..runtime import VERSION
 from ..runtime.places import socket_places
-from ..runtime.version import VERSION
 from .context import UNIT, CheckResult, DeviceContext, failure, ok, warning
 
 _SECONDS: Final = 3.0

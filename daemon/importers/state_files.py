@@ -26,7 +26,7 @@ from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE,
 from ..store.engine import LARGEST
 from ..store.memory_rows import index_new
 from ..store.similar import find_same
-from . import hot_file, memory_md, tree_file, warm_file
+from . import memory_md, tier_files, warm_file
 from .intake import THERE, ImportReport, Intake
 from .values import Parsed, reason, unexpected, unknown_keys
 
@@ -152,9 +152,9 @@ def parse_metrics(document: Json, now: float) -> Parsed[dict[str, float]]:
 
 
 _JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[..., None]]]] = {
-    "hot": (hot_file.parse, Intake.hot),
+    "hot": (tier_files.parse_hot, Intake.hot),
     "warm": (warm_file.parse, Intake.memories),
-    "tree": (tree_file.parse, Intake.categories),
+    "tree": (tier_files.parse_tree, Intake.categories),
     "metrics": (parse_metrics, Intake.counters),
 }
 

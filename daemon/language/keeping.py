@@ -35,6 +35,8 @@ from .thesaurus import language_of
 from .vocabulary import languages, table, whole_expression
 
 _THRESHOLD: Final = -0.1
+# What nothing else is said with has to say more.
+_THRESHOLD_ALONE: Final = 0.05
 _PASSING: Final = -0.8
 WEIGHTS: Final[Mapping[str, float]] = {
     "answers": 2.6, "life": 2.0, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2,
@@ -64,9 +66,12 @@ _OF_THE_MOMENT: Final = frozenset(
 )
 
 
-def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> bool:
+def is_worth_keeping(
+    text: str, told: Collection[Signal], *, answers: bool, alone: bool = False
+) -> bool:
     """Whether what a user says is a fact that holds beyond the moment; see `signals`."""
-    return _weight(signals(text, told, answers=answers)) > _THRESHOLD
+    least = _THRESHOLD_ALONE if alone else _THRESHOLD
+    return _weight(signals(text, told, answers=answers)) > least
 
 
 def is_passing(text: str) -> bool:

@@ -16,9 +16,8 @@ from ..language.distilling import without
 from ..language.secrets import secrets_of
 from ..language.standing import is_standing_statement
 from ..memory import checks, records
-from ..memory.entities import check_types
 from ..memory.metadata import extract, merge
-from ..memory.records import Memory
+from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
 from ..schemas.common import MemoryId, Order, Paged

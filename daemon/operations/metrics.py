@@ -14,9 +14,9 @@ import msgspec
 from ..config.settings import Rules
 from ..errors import ThermoclineError
 from ..maintenance import history as days
+from ..maintenance.history import MinuteSeries
 from ..memory import tree_nodes
 from ..recall.tree_search import described
-from ..runtime.minutes import MinuteSeries
 from ..schemas import stats as schemas
 from ..schemas.status import Metrics, ModelStatus
 from ..schemas.sync import CloudUsage

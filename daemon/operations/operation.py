@@ -25,9 +25,9 @@ from ..files.indexes import Indexes
 from ..files.workspace_files import Workspaces
 from ..llm.client import ModelClient
 from ..llm.encoder import Encoder
+from ..maintenance.history import MinuteSeries
 from ..maintenance.upkeep import Upkeep
 from ..memory import checks
-from ..runtime.minutes import MinuteSeries
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents, require_room

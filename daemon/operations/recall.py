@@ -15,9 +15,8 @@ from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.agent_files import PATHS, Skill, skill_path
-from ..memory.entities import Entity
 from ..memory.experiences import Experience
-from ..memory.records import IndexedChunk, Memory, Pair, Session, is_outside
+from ..memory.records import Entity, IndexedChunk, Memory, Pair, Session, is_outside
 from ..memory.tree_nodes import is_within, trace_of
 from ..recall.answer import Answer, Hit
 from ..recall.ranking import PUBLISHED

@@ -12,8 +12,7 @@ from ..maintenance import rebuilding
 from ..memory import checks, hot, markdown, tree_nodes
 from ..memory import tree as trees
 from ..memory.checks import check_category, check_short
-from ..memory.entities import Entity
-from ..memory.records import Pair
+from ..memory.records import Entity, Pair
 from ..memory.tree_rebuild import TreeChange
 from ..recall import tree_search
 from ..recall.tree_search import described

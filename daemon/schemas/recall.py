@@ -6,8 +6,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.entities import Entity
-from ..memory.records import Pair, Type
+from ..memory.records import Entity, Pair, Type
 from ..memory.tree_nodes import NamedCategory
 from .common import AgentName, Endpoint, Input, Json, Method, RecallLimit, Time, Words
 from .files import FoundChunk

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.entities import Entity as Entity
-from ..memory.entities import EntityType
+from ..memory.records import Entity as Entity
+from ..memory.records import EntityType
 from ..memory.records import Pair as Pair
 from ..memory.tree_nodes import NamedCategory
 from .common import (

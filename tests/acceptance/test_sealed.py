@@ -204,18 +204,14 @@ def test_a_new_device_needs_nothing_but_an_invitation(make, sqld_with_auth, tmp_
     assert "Boarded" in one.texts()
 
 
-def test_a_device_that_does_not_seal_yet_invites_nobody(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_device_that_does_not_seal_yet_invites_nobody(make, tmp_path):
     one = make("desk", "sync.seal=off", url=replica(tmp_path), keys=True)
     with pytest.raises(ApiError, match="this device does not seal its replicas") as refused:
         one.memory.invite()
     assert "thermocline seal" in (refused.value.hint or "")
 
 
-def test_seal_says_that_nothing_is_replicated_before_it_asks_for_a_key_file(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_seal_says_that_nothing_is_replicated_before_it_asks_for_a_key_file(make, tmp_path):
     alone, with_replica = make("desk"), make("phone", url=replica(tmp_path))
     first, second = (
         shells.run(f"--socket={device.socket}", "seal", code=2).stderr.splitlines()
@@ -227,9 +223,7 @@ def test_seal_says_that_nothing_is_replicated_before_it_asks_for_a_key_file(
     assert "nothing is replicated" not in "".join(second)
 
 
-def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(
-    make: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(make, tmp_path):
     url = replica(tmp_path)
     one = make("desk", "sync.seal=on", url=url, keys=True)
     one.store("The pilot boards at six")
@@ -258,9 +252,7 @@ def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(
     assert not three.memory.seal_status().on
 
 
-def test_sealing_is_switched_off_only_by_a_typed_word(
-    make: Callable[..., Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sealing_is_switched_off_only_by_a_typed_word(make, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     one = make("desk", url=replica(tmp_path), keys=True)
     one.command("config", "--set", "sync.seal=on")

@@ -275,7 +275,7 @@ async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_betw
 # Over the socket
 
 
-def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call: Any) -> None:
+def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call):
     # A store compares only with what was told before.
     newer = call.store("The gate code is 9902")
     older = call.store("The gate code is 4711", created_at=time.time() - 60)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.importers.tree_file import parse
+from thermocline.daemon.importers.tier_files import parse_tree as parse
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory import tree_nodes
 from thermocline.daemon.memory.tree_nodes import Node, TreeLimits
