@@ -235,7 +235,7 @@ class WatchLostError(Exception):
 
 
 class Watcher:
-    """The changes in some folders since the last call of `look`.
+    """The changes in some folders since the last call of `changes`.
 
     Each folder is watched without its subfolders, so that no link is followed and excluded folders
     cost nothing. `changed` is called on another thread after a change.

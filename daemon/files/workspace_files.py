@@ -242,7 +242,7 @@ def remove_unfinished(top: Path, paths: Sequence[str]) -> None:
 def place_locked(
     top: Path, files: Sequence[WaitingNote]
 ) -> tuple[list[tuple[WaitingNote, Fingerprint]], list[Skipped]]:
-    """`place`, with the lock of the folder, which is created if it is missing."""
+    """`write_files`, with the lock of the folder, which is created if it is missing."""
     try:
         make_folder(top)
         with line_file.locked(top):

@@ -223,7 +223,7 @@ async def read_current(
     seconds: float,
     read: Callable[[], Awaitable[T]],
 ) -> tuple[T, bool | UnsetType]:
-    """What is read, and `bring`, which goes on beside it: if files have changed, it is read again.
+    """What is read, and the result of `catch_up` beside it: if files changed, it is read again.
 
     Usually none have, and looking takes as long as reading.
     """

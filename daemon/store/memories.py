@@ -1,4 +1,4 @@
-"""The operations on memories. Each changes rows; the rest follows in `_applied`."""
+"""The operations on memories. Each changes rows; the rest follows in `memory_rows`."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from typing import Any
 
@@ -50,21 +51,24 @@ def test_the_code_of_a_gate_said_in_passing_is_nowhere_but_one_stored_on_purpose
     call = calls_of(daemon)
     said = [
         ("the gate out back is combo 36-4-21 if you ever have to tell Carla", "36-4-21"),
-        ("salon alarm 5926# , they tell me every time and i lose the paper", "5926#"),
-        ("she has a code for the office door as well for dropping stuff off, 4419B", "4419B"),
-        ("schlüsselkasten am vereinsheim 2604, damit ich an die wasseruhr komm", "2604"),
-        ("mit der EC-Karte nehm ich immer die 4410, die merk ich mir", "4410"),
+        ("salon alarm 592618# , they tell me every time and i lose the paper", "592618#"),
+        ("she has a code for the office door as well for dropping stuff off, 441963B", "441963B"),
+        ("schlüsselkasten am vereinsheim 260417, damit ich an die wasseruhr komm", "260417"),
+        ("mit der EC-Karte nehm ich immer die 441093, die merk ich mir", "441093"),
         ("1962-Rune ist das Passwort fürs Bedienfeld der Alarmanlage", "1962-Rune"),
-        ("para abrir la verja del jardín marca 2205 y empuja fuerte", "2205"),
-        ("车库的门按 8842 就能开，别告诉别人", "8842"),
+        ("para abrir la verja del jardín marca 220538 y empuja fuerte", "220538"),
+        ("车库的门按 884261 就能开，别告诉别人", "884261"),
     ]
     for number, (text, _) in enumerate(said):
         call.ok("POST", "/api/turns", {"conversation": f"c{number}", "messages": [user(text)]})
         observe(call, user(text), conversation=f"c{number}")
     stored = call.store("the gate code is 4711")
+    # As a word: within stamps and ids its digits may follow each other by chance.
+    words = re.compile(
+        "|".join(rf"(?<![0-9A-Za-z.]){code}(?![0-9A-Za-z])" for _, code in said).encode()
+    )
     for path in daemon.state.rglob("*"):
-        data = content(path)
-        assert [code for _, code in said if code.encode() in data] == [], path
+        assert words.findall(content(path)) == [], path
     assert stored["text"] == "the gate code is 4711"
 
 

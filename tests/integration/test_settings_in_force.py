@@ -11,7 +11,6 @@ import pytest
 from daemon_process import Daemon
 
 DAY = 86_400.0
-Set = Callable[..., None]
 
 
 @pytest.fixture(scope="module")

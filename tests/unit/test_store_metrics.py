@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
 
 from store_parts import transaction
 
-from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import meta, rows
 from thermocline.daemon.store.documents import metrics_document
 
-Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_790_000_000.0
 DAY = 86_400.0
 
