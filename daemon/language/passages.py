@@ -319,7 +319,9 @@ def _is_chatter(text: str) -> bool:
     """Whether a sentence tells how somebody feels, or judges what it does not name."""
     names = signals(text, (), answers=False)
     of_self = "mood" in names and not _own().isdisjoint(WORD.findall(fold(text)))
-    return bool(names & _CHATTER) or of_self or ("verdict" in names and not _names(text))
+    # What somebody took for the cause is what the next sentence denies.
+    judges = "verdict" in names and not ("believes" in names or _names(text))
+    return bool(names & _CHATTER) or of_self or judges
 
 
 def _language(transcript: Sequence[SpokenSentence]) -> str:
