@@ -382,12 +382,13 @@ def _without_grammar(phrase: Phrase) -> Phrase:
 
 
 def asked_in(text: str) -> str:
-    """The sentences of a message that ask; the whole text if it is short or asks nothing.
+    """What of a text is compared by meaning: of a message the sentences that ask, else all of it.
 
-    It is what is compared by meaning: the vector of a whole message is that of its small talk.
+    The vector of a whole message is that of its small talk. "" for a message that asks nothing.
     """
-    text = text[:MOST_CHARS]
-    return _asking(text) or text if len(text.split()) > LONG else text
+    text = unicodedata.normalize("NFKC", text[:MOST_CHARS])
+    is_message = len(text.split()) > LONG and len(_SENTENCE.findall(text)) > 1
+    return _asking(text) if is_message else text
 
 
 def _asking(text: str) -> str:

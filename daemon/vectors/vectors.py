@@ -81,9 +81,10 @@ class Vectors:
         answers nothing once the agent is closed.
         """
         is_open = self._agents.open_stores().get(store.place.agent) is store
-        if self._encoder.model is None or not is_open or not text.strip():
+        compared = asked_in(text).strip()
+        if self._encoder.model is None or not is_open or not compared:
             return Near()
-        result = await self._of(store).near(asked_in(text))
+        result = await self._of(store).near(compared)
         if isinstance(result, str):
             self._soon.set()
             return Near(note=f"found by words alone: {result}")

@@ -1,6 +1,7 @@
 """Search by vectors: its time, its memory, its file, and how many of the nearest it finds.
 
-The vectors are drawn at random around common directions; a real encoder's are spread no evener.
+The vectors are drawn at random around common directions. Those of a real encoder are harder: a
+static one has its nearest less far from the rest.
 """
 
 from __future__ import annotations
