@@ -116,6 +116,10 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "masked": " removed]" in text,
     }
     names |= {name for name, holds in measures.items() if holds}
+    # "Our accountant is Tobias now" is what holds from now on.
+    of_moment = names & (_OF_THE_MOMENT - {"now"})
+    if names >= {"now", "capital", "has"} and not of_moment and says("from_now", answer):
+        names.remove("now")
     # What somebody else believes is no fact, whatever it says.
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
 

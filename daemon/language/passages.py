@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..memory.indexing import index_words
 from ..memory.similarity import fold
-from .corrections import denies, retracts
+from .corrections import denies, has_number, retracts
 from .cues import (
     WORD,
     Signal,
@@ -107,6 +107,9 @@ def _is_enough(statement: SpokenSentence) -> bool:
     """Whether a statement says enough to be kept if nothing else is said with it."""
     matters = statement.role != "user" or statement.confirmed
     matters = matters or bool(statement.signals & _MATTERS)
+    # "My neighbour, Mr Pole": a name alone says nothing.
+    if not matters and _only_names(statement.original):
+        return False
     return (
         matters
         or is_lasting(statement.original)
@@ -116,6 +119,15 @@ def _is_enough(statement: SpokenSentence) -> bool:
         or is_worth_keeping(
             statement.original, statement.signals, answers=statement.answers, alone=True
         )
+    )
+
+
+def _only_names(text: str) -> bool:
+    """Whether a text is somebody's name with a word before it, and no verb."""
+    ending = text.rstrip(" .,!")
+    ends = any(ending.endswith(name) for name, _ in persons_in(text, weak=True))
+    return (
+        ends and content_words(text) <= _TELLING and not (says("clause", text) or has_number(text))
     )
 
 
@@ -268,7 +280,10 @@ def _alone(statement: SpokenSentence) -> SpokenSentence | None:
     brief = content_words(statement.text) < _TELLING and not is_of_life(statement.text)
     brief = brief and not says("clause", statement.text)
     unnamed = "decision" not in statement.signals and _is_of_unnamed(statement.text)
-    unnamed = unnamed or begins_with_pronoun(statement.text)
+    # "They put the rent up to 52": nobody in particular did.
+    by_somebody = cue("they").pattern.match(fold(statement.text)) and has_number(statement.text)
+    by_somebody = by_somebody and content_words(statement.text) > _TELLING
+    unnamed = unnamed or (begins_with_pronoun(statement.text) and not by_somebody)
     return None if brief or statement.answers or unnamed else statement
 
 
@@ -304,7 +319,9 @@ def _is_chatter(text: str) -> bool:
     """Whether a sentence tells how somebody feels, or judges what it does not name."""
     names = signals(text, (), answers=False)
     of_self = "mood" in names and not _own().isdisjoint(WORD.findall(fold(text)))
-    return bool(names & _CHATTER) or of_self or ("verdict" in names and not _names(text))
+    # What somebody took for the cause is what the next sentence denies.
+    judges = "verdict" in names and not ("believes" in names or _names(text))
+    return bool(names & _CHATTER) or of_self or judges
 
 
 def _language(transcript: Sequence[SpokenSentence]) -> str:

@@ -423,3 +423,22 @@ def test_what_is_not_to_be_remembered_is_in_no_summary_of_the_talk(daemon, calls
     eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was summed up")
     assert "deploy" in path.read_text(encoding="utf-8")
     assert "Quellmalz" not in path.read_text(encoding="utf-8") + everything(call)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The seed press runs Debian 11.", "I upgraded the seed press to Debian 12."),
+        ("My farrier is Dr Haverkamp in Thurso.", "My farrier is Dr Osei in Thurso now."),
+    ],
+)
+def test_a_later_talk_supersedes_what_an_earlier_one_left_whatever_each_begins_with(
+    call, older, newer
+):
+    for conversation, text in (("monday", older), ("friday", newer)):
+        observe(call, user(text), conversation=conversation)
+    rows = call.ok("GET", "/api/memory")["results"]
+    assert {row["text"] + ".": bool(row.get("superseded_by")) for row in rows} == {
+        older: True,
+        newer: False,
+    }

@@ -192,6 +192,17 @@ def members(category: str, *groups: tuple[int, str]) -> dict[str, list[Member]]:
     return {category: found}
 
 
+def test_an_overfull_category_is_split_by_what_its_memories_share():
+    tree = tree_of("projects", projects=50)
+    filed = members("projects", (20, "sailing"), (15, "harvest"), (15, ""))
+    wanted = propose(tree, filed, LIMITS, NOW)
+    assert [(one.type, one.path, one.new_path, len(one.ids)) for one in wanted] == [
+        ("move", "projects", "projects/sailing", 20),
+        ("move", "projects", "projects/harvest", 15),
+    ]
+    assert wanted[0].reason == "20 of 50 have it in common"
+
+
 def test_subjects_and_tags_go_before_words():
     filed = [
         Member(f"m{n}", "the rigging needs work", subject="Old Boat" if n < 12 else "", tags=("x",))
