@@ -22,8 +22,7 @@ import msgspec
 
 from thermocline.sync import Device, Waiting
 
-from .api.bus import Bus
-from .api.calls import Services
+from .api.calls import Bus, Services
 from .api.dispatch import Dispatcher
 from .api.openapi import all_routes
 from .api.server import Server
@@ -50,20 +49,18 @@ from .language import secrets
 from .language.meaning import index_codes
 from .llm.client import ModelClient, build_model
 from .llm.encoder import build_encoder
+from .maintenance.history import MinuteSeries
 from .maintenance.schedule import LocalZone, Postponed
 from .maintenance.scheduler import Clock, Scheduler
 from .maintenance.upkeep import Upkeep, jobs_of
 from .operations.access import Gate
 from .operations.metrics import sample
-from .operations.scope import Identity
-from .runtime import atomic
-from .runtime.log import configure
-from .runtime.minutes import MinuteSeries
+from .operations.operation import Identity
+from .runtime import VERSION, atomic
 from .runtime.places import default_state_dir, socket_places
-from .runtime.problems import Problems
+from .runtime.problems import Problems, configure
 from .runtime.process import limit_malloc_arenas, malloc_trim, prebuild_decoders
 from .runtime.service_manager import ProcessSignals, ServiceManager
-from .runtime.version import VERSION
 from .schemas.upkeep import Schedule
 from .store.agent_paths import DeviceId, StateLock, StoreContext
 from .store.agent_store import AgentStore

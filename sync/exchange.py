@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,6 +19,8 @@ from .ports import Cursor, Local, Pending, Received, Unreadable
 from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Replica
 from .sealing import proofs
 
+# As `Replica.page`.
+FetchPage: TypeAlias = Callable[[int, int], Coroutine[Any, Any, Page]]
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4
 _LEAST_BYTES: Final = 20_000
@@ -47,6 +49,15 @@ class RoundResult(msgspec.Struct):
     def note(self, kind: str, key: str, reason: str) -> None:
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(f"{kind} {key[:100]}: {reason}")
+
+
+class _Batch(NamedTuple):
+    """Rows that one push can carry, and how they are written."""
+
+    rows: list[Pending]
+    written: str
+    is_any: bool  # whether rows were pending, of which some may have been set aside
+    is_full: bool  # whether more may be pending behind them
 
 
 class Exchange:
@@ -105,15 +116,16 @@ class Exchange:
                 raise
         return await self._run(urgent_only, sign, None)
 
-    async def receive(self) -> RoundResult:
+    async def receive(self, page: FetchPage | None = None) -> RoundResult:
         """Receive everything and write nothing on the remote, as for joining a new device.
 
         A token that allows reading is enough. Repeated, it continues where it was interrupted.
+        `page` does what `Replica.page` does, in another way.
         """
         tally = RoundResult()
         poll = await self._replica.poll()
         link = await self._relink(poll, await self._local.link())
-        await self._pull(link, poll.seq, tally)
+        await self._pull(link, poll.seq, tally, page)
         return tally
 
     async def _run(self, urgent_only: bool, sign: bool, poll: Cursor | None) -> RoundResult:
@@ -206,38 +218,59 @@ class Exchange:
         self, poll: Cursor, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
     ) -> bool:
         """Receive, send, and receive again, until nothing is left; False: another remote."""
-        small = 0
-        while True:
-            link = await self._pull(link, poll.seq, tally)
-            # Two devices with the same id cannot be told apart: this one takes another first.
-            if tally.copied or small > _MOST_SMALL_PUSHES:
-                return True
-            pending = await self._local.pending(kinds, MOST_ROWS, self._room)
-            if not pending:
-                return True
-            small += len(pending) < MOST_ROWS
-            if batch := await self._sendable(pending, tally):
-                poll = await self._push(batch, link, tally)
-                if poll.epoch != link.epoch:
-                    return False
-                link = await self._local.link()
+        small, ahead = 0, None
+        try:
+            while True:
+                before, link = link, await self._pull(link, poll.seq, tally)
+                # Two devices with the same id cannot be told apart: this one takes another first.
+                if tally.copied or small > _MOST_SMALL_PUSHES:
+                    return True
+                batch = await ahead if ahead is not None else None
+                if batch is None or not batch.is_any or link != before:
+                    batch = await self._batch(kinds, None, tally)
+                if not batch.is_any:
+                    return True
+                small, ahead = small + (not batch.is_full), None
+                if batch.is_full:
+                    # The next rows are read and sealed while the remote writes these.
+                    ahead = asyncio.create_task(self._batch(kinds, batch.rows[-1].row.key, tally))
+                if batch.rows:
+                    poll = await self._push(batch.rows, link, tally, batch.written)
+                    if poll.epoch != link.epoch:
+                        return False
+                    link = await self._local.link()
+        finally:
+            if ahead is not None:
+                ahead.cancel()
+                await asyncio.gather(ahead, return_exceptions=True)
 
-    async def _pull(self, link: Cursor, until: int, tally: RoundResult) -> Cursor:
+    async def _batch(
+        self, kinds: frozenset[str] | None, after: tuple[str, str] | None, tally: RoundResult
+    ) -> _Batch:
+        pending = await self._local.pending(kinds, MOST_ROWS, self._room, after)
+        rows = await self._sendable(pending, tally)
+        written = await asyncio.to_thread(self._replica.written, rows, self._device)
+        return _Batch(rows, written, bool(pending), bool(rows) and len(pending) == MOST_ROWS)
+
+    async def _pull(
+        self, link: Cursor, until: int, tally: RoundResult, fetch: FetchPage | None = None
+    ) -> Cursor:
         """Apply everything after the link, in order, with some pages requested ahead."""
+        fetch = fetch or self._replica.page
         requested: deque[tuple[int, asyncio.Task[Page]]] = deque()
         begin = link.seq
         try:
             while begin < until or requested:
                 while begin < until and len(requested) < _PAGES_AHEAD:
                     end = min(begin + self._width, until)
-                    requested.append((end, asyncio.create_task(self._replica.page(begin, end))))
+                    requested.append((end, asyncio.create_task(fetch(begin, end))))
                     begin = end
                 end, task = requested[0]
                 page = await task
                 requested.popleft()
                 if page.until < end:
                     # The answer could not hold all rows: the rest comes first.
-                    rest = asyncio.create_task(self._replica.page(page.until, end))
+                    rest = asyncio.create_task(fetch(page.until, end))
                     requested.appendleft((end, rest))
                     self._width = max(1, page.until - link.seq)
                 else:
@@ -277,10 +310,17 @@ class Exchange:
             fit.append(pending)
         return fit
 
-    async def _push(self, batch: Sequence[Pending], link: Cursor, tally: RoundResult) -> Cursor:
+    async def _push(
+        self,
+        batch: Sequence[Pending],
+        link: Cursor,
+        tally: RoundResult,
+        written: str | None = None,
+    ) -> Cursor:
         """Send rows; rows that were not taken are merged with the remote's version."""
+        now = self._now()
         try:
-            pushed = await self._replica.push(batch, self._device, link.seq, self._now())
+            pushed = await self._replica.push(batch, self._device, link.seq, now, written)
         except RowTooLarge as error:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)

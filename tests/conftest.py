@@ -110,6 +110,22 @@ def eventually() -> Callable[..., None]:
     return wait_until
 
 
+class Clock:
+    """A wall clock that only a test moves; called, it gives its seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def wall() -> Clock:
+    """A wall clock that only the test moves."""
+    return Clock(1_700_000_000.0)
+
+
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str, object], None]:
     """`figure(name, value)` puts a line into the table that a long run prints at its end."""

@@ -17,11 +17,10 @@ from textual.widgets import ContentSwitcher
 
 from thermocline.daemon.client import Client
 
-from .agents import AgentsScreen
 from .charts import DEFAULT_THEME, THEMES
 from .dialogs import JumpScreen, KeysScreen
 from .feed import Feed, Snapshot
-from .find import FindScreen
+from .find import AgentsScreen, FindScreen
 from .frame import Absent, Head, Keys, TabBar
 from .session import Flash, Remembered, Session, recalled, remember
 from .text import plain

@@ -1,10 +1,12 @@
-"""One request: its agent, its parameters and its body."""
+"""One request: its agent, its parameters and its body; and the events that requests listen to."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,15 +15,17 @@ from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
 from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
-from ..operations.operation import Operation
-from ..operations.scope import Daemon
-from .bus import Bus
+from ..operations.operation import Daemon, Operation
+from ..store.transaction import Event
 from .connections import PeerConnection
 from .http import HttpRequest, RequestTimeout
 
 T = TypeVar("T")
 # A larger body needs one of the few places for large ones.
 _SMALL_BODY_BYTES: Final = 16_384
+# The events kept for a listener who comes back, and for one who falls behind.
+_HISTORY: Final = 1000
+_BEHIND: Final = 1000
 
 
 class Services(Daemon, frozen=True, kw_only=True):
@@ -138,3 +142,53 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(
         f"cannot take the body: the limit is {limit} bytes", hint="send several smaller requests"
     )
+
+
+class Published(msgspec.Struct, frozen=True):
+    """One event, with its number and time, of one agent (or of the daemon: "")."""
+
+    id: int
+    agent: str
+    type: str
+    time: float
+    data: dict[str, Any]
+
+
+class Bus:
+    """Passes each event to all listeners. For the event loop's thread only.
+
+    A listener that falls a thousand events behind loses the oldest, and can tell by the numbers.
+    """
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._history: deque[Published] = deque(maxlen=_HISTORY)
+        self._listeners: set[asyncio.Queue[Published]] = set()
+
+    def publish(self, agent: str, event: Event) -> None:
+        """Queue the event for all listeners, without waiting."""
+        published = Published(self._next, agent, event.type, time.time(), event.data)
+        self._next += 1
+        self._history.append(published)
+        for queue in self._listeners:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(published)
+
+    @contextmanager
+    def listen(self, after: int | None) -> Iterator[asyncio.Queue[Published]]:
+        """A queue of the events from now on, and of the history after number `after`.
+
+        A number not issued yet is from before a restart: then all known events are newer.
+        """
+        if after is not None and after >= self._next:
+            after = 0
+        queue: asyncio.Queue[Published] = asyncio.Queue(_BEHIND)
+        for published in self._history if after is not None else ():
+            if published.id > (after or 0):
+                queue.put_nowait(published)
+        self._listeners.add(queue)
+        try:
+            yield queue
+        finally:
+            self._listeners.discard(queue)

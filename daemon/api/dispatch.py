@@ -23,10 +23,9 @@ from ..errors import (
     ShuttingDown,
     ThermoclineError,
     Unavailable,
+    translate_os,
 )
-from ..operations.operation import JSON, Operation, Stream
-from ..operations.scope import Scope
-from ..runtime.os_errors import translate_os
+from ..operations.operation import JSON, Operation, Scope, Stream
 from ..runtime.problems import fault_of
 from ..store.database import translate
 from ..store.readers import process

@@ -12,8 +12,7 @@ from msgspec import inspect
 
 from ..config.settings import Settings
 from ..operations import OPERATIONS
-from ..operations.operation import JSON, Operation
-from ..operations.scope import Scope
+from ..operations.operation import JSON, Operation, Scope
 from ..schemas.common import SETTING
 from .streams import EVENTS
 

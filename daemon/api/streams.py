@@ -12,11 +12,9 @@ import msgspec
 
 from ..errors import InvalidInput, ShuttingDown
 from ..memory.checks import shown
-from ..operations.operation import Operation, Stream
-from ..operations.scope import Scope
+from ..operations.operation import Operation, Scope, Stream
 from ..schemas.status import EventsQuery
-from .bus import Published
-from .calls import Call, ending, unless_left
+from .calls import Call, Published, ending, unless_left
 from .http import HttpResponse
 
 _log = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ import time
 
 from ..client.errors import ApiError
 from ..client.wording import number_of
-from .local_models import local_model
 from .memories import headline
+from .models import local_model
 from .terminal import short, show_json, show_rows, visible, worded
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import WrongUsage, refuse, say, text_in

@@ -55,10 +55,10 @@ def _mcp(args: Args, client: Caller) -> None:
 
 def _doctor(args: Args, client: Caller) -> int:
     """Show every finding, what is wrong with its fix; 1 if something failed."""
-    from ..doctor import checks, context  # noqa: PLC0415 - only this verb loads so much
+    from ..doctor import context, examine  # noqa: PLC0415 - only this verb loads so much
 
     lines = []
-    for line in checks.examine(context.begin(os.environ, client, args.state_dir, Path("/"))):
+    for line in examine(context.begin(os.environ, client, args.state_dir, Path("/"))):
         lines.append(line)
         if args.json:
             continue
@@ -110,7 +110,7 @@ def _tui(args: Args, client: Caller) -> int:
 
 
 def _serve(args: Args) -> int:
-    from thermocline.tui.web import HOST, WebServer  # noqa: PLC0415 - likewise
+    from thermocline.tui.run import HOST, WebServer  # noqa: PLC0415 - likewise
 
     words = [sys.executable, "-m", f"{__package__}.main", "tui"]
     for option, value in (("--socket", args.socket), ("--agent", args.agent), ("--tab", args.tab)):

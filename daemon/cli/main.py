@@ -8,7 +8,7 @@ import sys
 from ..client.caller import Caller
 from ..client.errors import ApiError, ClientError, DaemonUnreachable, explained
 from ..errors import ConfigInvalid, ThermoclineError, Unavailable
-from ..runtime.version import VERSION
+from ..runtime import VERSION
 from .terminal import show_json, show_result, visible, warn, worded
 from .usage import COMMON, VALUED, Form, Verb, help_lines, help_of, parse, parsed
 from .values import PROGRAM, WrongUsage, say, wants_json

@@ -16,9 +16,9 @@ import time
 from ..client.caller import Caller, url_path
 from ..client.errors import ApiError, ClientError, DaemonUnreachable, explained
 from ..client.wire import named, quoted
+from ..runtime import VERSION
 from ..runtime.places import default_socket
 from ..runtime.project import FILE, OFF, project_of
-from ..runtime.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from ..client.caller import url_path
 from ..client.errors import ApiError
 from ..client.wording import ago, moment, number_of, size
-from .local_models import with_local_model
+from .models import with_local_model
 from .options import DATABASE, PAGE, database_of, patience, synced
 from .terminal import page, show_json, show_rows, show_text, visible, warn, worded
 from .usage import PATIENT_SECONDS, Form, Verb

@@ -73,7 +73,7 @@ VERBS: Final = {
     "upkeep": ("upkeep", "show the upkeep schedule"),
     "status": ("status", "show the state of the daemon, problems first"),
     "config": ("local", "show the effective configuration, or check it"),
-    "encoder": ("encoder", "try the model that encodes texts as vectors, and say what it costs"),
+    "encoder": ("models", "try the model that encodes texts as vectors, and say what it costs"),
     "connect": ("connect", "connect Claude Code, Codex and other programs to this memory"),
     "mcp": ("local", "serve the memory's tools to an MCP client on standard streams"),
     "hook": ("local", "handle an event of an agent's session, or switch the memory for a project"),

@@ -13,7 +13,7 @@ from .errors import refusal
 from .wire import Response
 
 if TYPE_CHECKING:
-    from .async_caller import AsyncCaller
+    from .async_client import AsyncCaller
     from .caller import BaseCaller, Json, Request
 
 T = TypeVar("T")
@@ -161,35 +161,35 @@ class Calls:
     undo = Method(lambda: schemas.memory.Undone, "POST /api/undo")
 
     # The hot state: what is always in the agent's context.
-    hot = Method(lambda: schemas.hot.HotView, "GET /api/hot")
+    hot = Method(lambda: schemas.tiers.HotView, "GET /api/hot")
     # The same as the text of MEMORY.md.
     hot_markdown = TextMethod("GET /api/hot/markdown")
     # Merge a value into a part of the hot state, or append it there: identity, owner_profile,
     # lesson, event, task or project.
     hot_update = Method(
-        lambda: schemas.hot.HotUpdated, "PUT /api/hot/{key}", "key", "value", whole="value"
+        lambda: schemas.tiers.HotUpdated, "PUT /api/hot/{key}", "key", "value", whole="value"
     )
     # Remove an entry of a part of the hot state.
-    hot_remove = Method(lambda: schemas.hot.HotRemoved, "DELETE /api/hot/{key}", "key", "name")
+    hot_remove = Method(lambda: schemas.tiers.HotRemoved, "DELETE /api/hot/{key}", "key", "name")
     # Write the section in MEMORY.md; where that is; whether the daemon writes it.
-    hot_rebuild = Method(lambda: schemas.hot.HotRebuilt, "POST /api/hot/rebuild")
-    hot_section = Method(lambda: schemas.hot.HotSection, "GET /api/hot/section")
-    put_hot_section = Method(lambda: schemas.hot.HotSection, "PUT /api/hot/section", "written")
+    hot_rebuild = Method(lambda: schemas.tiers.HotRebuilt, "POST /api/hot/rebuild")
+    hot_section = Method(lambda: schemas.tiers.HotSection, "GET /api/hot/section")
+    put_hot_section = Method(lambda: schemas.tiers.HotSection, "PUT /api/hot/section", "written")
     # The tree of categories; the categories that a question leads to.
-    tree = Method(lambda: schemas.tree.TreeView, "GET /api/tree")
-    tree_search = Method(lambda: schemas.tree.TreeSearched, "POST /api/tree/search", "query")
+    tree = Method(lambda: schemas.tiers.TreeView, "GET /api/tree")
+    tree_search = Method(lambda: schemas.tiers.TreeSearched, "POST /api/tree/search", "query")
     # The tree as indented text; the question that a model is asked for a search of it.
     tree_text = TextMethod("GET /api/tree/text")
     tree_search_prompt = TextMethod("GET /api/tree/search/prompt", "query")
     # Add a category with its missing parents; remove one without memories; rename one.
-    tree_add = Method(lambda: schemas.tree.CategoryAdded, "PUT /api/tree", "path", "desc")
-    tree_remove = Method(lambda: schemas.tree.CategoryRemoved, "DELETE /api/tree", "path")
+    tree_add = Method(lambda: schemas.tiers.CategoryAdded, "PUT /api/tree", "path", "desc")
+    tree_remove = Method(lambda: schemas.tiers.CategoryRemoved, "DELETE /api/tree", "path")
     tree_rename = Method(
-        lambda: schemas.tree.CategoryRenamed, "POST /api/tree/rename", "path", "to"
+        lambda: schemas.tiers.CategoryRenamed, "POST /api/tree/rename", "path", "to"
     )
     # Remove the categories that are empty and long unused; undo the last rebuild or renaming.
-    tree_prune = Method(lambda: schemas.tree.TreePruned, "POST /api/tree/prune")
-    tree_undo = Method(lambda: schemas.tree.RebuildUndone, "POST /api/tree/undo")
+    tree_prune = Method(lambda: schemas.tiers.TreePruned, "POST /api/tree/prune")
+    tree_undo = Method(lambda: schemas.tiers.RebuildUndone, "POST /api/tree/undo")
     # A page of the archive; `query` narrows it by words.
     cold = Method(lambda: schemas.memory.MemoryPage, "GET /api/cold", "query", "limit", "offset")
     # Create the tables of a database (`url`, `token`); search a database that holds memories.
@@ -197,10 +197,10 @@ class Calls:
     cold_search = Method(lambda: schemas.sync.ColdFound, "POST /api/cold/search", "query", "limit")
 
     # Key-value pairs: get, set, delete, and a page of those whose key begins with a prefix.
-    kv_get = Method(lambda: schemas.hot.Pair, "GET /api/kv/{key}", "key")
-    kv_set = Method(lambda: schemas.hot.PairStored, "PUT /api/kv/{key}", "key", "value")
-    kv_delete = Method(lambda: schemas.hot.PairDeleted, "DELETE /api/kv/{key}", "key")
-    kv_list = Method(lambda: schemas.hot.PairPage, "GET /api/kv", "prefix", "limit", "offset")
+    kv_get = Method(lambda: schemas.tiers.Pair, "GET /api/kv/{key}", "key")
+    kv_set = Method(lambda: schemas.tiers.PairStored, "PUT /api/kv/{key}", "key", "value")
+    kv_delete = Method(lambda: schemas.tiers.PairDeleted, "DELETE /api/kv/{key}", "key")
+    kv_list = Method(lambda: schemas.tiers.PairPage, "GET /api/kv", "prefix", "limit", "offset")
 
     # The facts of a text, or of up to 50; options are of `DistilBody`.
     distill = Method(lambda: schemas.conversations.DistilledText, "POST /api/distill", "text")
@@ -217,63 +217,61 @@ class Calls:
         lambda: schemas.conversations.CompactedMessages, "POST /api/compact", "messages"
     )
     # An entity and what is up to `depth` relations away; without one, the best known.
-    graph = Method(lambda: schemas.tree.Graph, "GET /api/graph", "entity", "depth", "limit")
+    graph = Method(lambda: schemas.tiers.Graph, "GET /api/graph", "entity", "depth", "limit")
     # Set the `type` or the `aliases` of an entity.
-    change_entity = Method(lambda: schemas.tree.Entity, "PUT /api/graph/{name}", "name")
+    change_entity = Method(lambda: schemas.tiers.Entity, "PUT /api/graph/{name}", "name")
     # What a note lacks: today's, or that of `ValidateBody`.
     validate = Method(lambda: schemas.upkeep.Validated, "POST /api/validate")
 
     # What the agent has learned, newest first (`ReflectionQuery`); add to it (`ReflectionBody`).
-    reflections = Method(lambda: schemas.agent_files.ReflectionPage, "GET /api/reflections")
-    reflect = Method(lambda: schemas.agent_files.ReflectionStored, "POST /api/reflections")
+    reflections = Method(lambda: schemas.learning.ReflectionPage, "GET /api/reflections")
+    reflect = Method(lambda: schemas.learning.ReflectionStored, "POST /api/reflections")
     # Summaries of conversations, newest first (`EpisodeQuery`); add an episode (`EpisodeBody`).
-    episodes = Method(lambda: schemas.agent_files.EpisodePage, "GET /api/episodes")
-    add_episode = Method(lambda: schemas.agent_files.EpisodeStored, "POST /api/episodes")
+    episodes = Method(lambda: schemas.learning.EpisodePage, "GET /api/episodes")
+    add_episode = Method(lambda: schemas.learning.EpisodeStored, "POST /api/episodes")
     # The skills without their texts; a skill with its text; write a skill (`SkillBody`).
-    skills = Method(lambda: schemas.agent_files.SkillPage, "GET /api/skills", "limit", "offset")
-    skill = Method(lambda: schemas.agent_files.SkillView, "GET /api/skills/{id}", "id")
-    add_skill = Method(lambda: schemas.agent_files.SkillStored, "POST /api/skills")
+    skills = Method(lambda: schemas.learning.SkillPage, "GET /api/skills", "limit", "offset")
+    skill = Method(lambda: schemas.learning.SkillView, "GET /api/skills/{id}", "id")
+    add_skill = Method(lambda: schemas.learning.SkillStored, "POST /api/skills")
     # The knowledge; `fold` proposes what could go while it is too long.
-    knowledge = Method(lambda: schemas.agent_files.KnowledgeView, "GET /api/knowledge")
+    knowledge = Method(lambda: schemas.learning.KnowledgeView, "GET /api/knowledge")
 
     # The sessions, newest first (`SessionQuery`); open a session (`SessionBody`).
-    sessions = Method(lambda: schemas.sessions.SessionPage, "GET /api/sessions")
-    start_session = Method(lambda: schemas.sessions.SessionView, "POST /api/sessions")
+    sessions = Method(lambda: schemas.learning.SessionPage, "GET /api/sessions")
+    start_session = Method(lambda: schemas.learning.SessionView, "POST /api/sessions")
     # Show, close and reopen a session.
-    session = Method(lambda: schemas.sessions.SessionView, "GET /api/sessions/{id}", "id")
+    session = Method(lambda: schemas.learning.SessionView, "GET /api/sessions/{id}", "id")
     archive_session = Method(
-        lambda: schemas.sessions.SessionView, "POST /api/sessions/{id}/archive", "id"
+        lambda: schemas.learning.SessionView, "POST /api/sessions/{id}/archive", "id"
     )
     reopen_session = Method(
-        lambda: schemas.sessions.SessionView, "POST /api/sessions/{id}/reopen", "id"
+        lambda: schemas.learning.SessionView, "POST /api/sessions/{id}/reopen", "id"
     )
     # What the answers of a session were made of, and what of that has changed (`UsedQuery`).
-    session_used = Method(lambda: schemas.sessions.UsedPage, "GET /api/sessions/{id}/used", "id")
+    session_used = Method(lambda: schemas.learning.UsedPage, "GET /api/sessions/{id}/used", "id")
     replay_session = Method(
-        lambda: schemas.sessions.Replayed, "GET /api/sessions/{id}/replay", "id"
+        lambda: schemas.learning.Replayed, "GET /api/sessions/{id}/replay", "id"
     )
 
     # The experiences of most weight (`ExperienceQuery`); those with a similar intent.
-    experiences = Method(lambda: schemas.experiences.ExperiencePage, "GET /api/experiences")
+    experiences = Method(lambda: schemas.learning.ExperiencePage, "GET /api/experiences")
     similar_experiences = Method(
-        lambda: schemas.experiences.SimilarExperiences,
+        lambda: schemas.learning.SimilarExperiences,
         *("GET /api/experiences/search", "q", "tags", "limit"),
     )
     # Store an experience (`ExperienceBody`); show, use and delete one.
-    add_experience = Method(lambda: schemas.experiences.ExperienceView, "POST /api/experiences")
-    experience = Method(
-        lambda: schemas.experiences.ExperienceView, "GET /api/experiences/{id}", "id"
-    )
+    add_experience = Method(lambda: schemas.learning.ExperienceView, "POST /api/experiences")
+    experience = Method(lambda: schemas.learning.ExperienceView, "GET /api/experiences/{id}", "id")
     use_experience = Method(
-        lambda: schemas.experiences.ExperienceView, "POST /api/experiences/{id}/use", "id"
+        lambda: schemas.learning.ExperienceView, "POST /api/experiences/{id}/use", "id"
     )
     delete_experience = Method(
-        lambda: schemas.experiences.ExperienceDeleted, "DELETE /api/experiences/{id}", "id"
+        lambda: schemas.learning.ExperienceDeleted, "DELETE /api/experiences/{id}", "id"
     )
     # Take faded experiences out of recall (`PruneBody`); count them by type.
-    prune_experiences = Method(lambda: schemas.experiences.Pruned, "POST /api/experiences/prune")
+    prune_experiences = Method(lambda: schemas.learning.Pruned, "POST /api/experiences/prune")
     experience_stats = Method(
-        lambda: schemas.experiences.ExperienceStats, "GET /api/experiences/stats"
+        lambda: schemas.learning.ExperienceStats, "GET /api/experiences/stats"
     )
     # Store the experiences in a conversation: the fields of `Talk`.
     observe_experiences = Method(
@@ -281,9 +279,9 @@ class Calls:
         *("POST /api/experiences/observe", "conversation"),
     )
     # What users prefer (`PreferenceQuery`); store a preference, which repeating makes surer.
-    preferences = Method(lambda: schemas.experiences.PreferencePage, "GET /api/preferences")
+    preferences = Method(lambda: schemas.learning.PreferencePage, "GET /api/preferences")
     prefer = Method(
-        lambda: schemas.experiences.PreferenceView,
+        lambda: schemas.learning.PreferenceView,
         *("POST /api/preferences", "category", "value", "user"),
     )
 
@@ -331,8 +329,8 @@ class Calls:
     # Import a text, a path or a database, as `ImportBody` describes it.
     import_ = Method(lambda: schemas.sync.Imported, "POST /api/import")
     # The model that encodes texts as vectors; a trial of it with the newest memories.
-    encoder = Method(lambda: schemas.encoder.EncoderView, "GET /api/encoder")
-    try_encoder = Method(lambda: schemas.encoder.EncoderTrial, "POST /api/encoder/try")
+    encoder = Method(lambda: schemas.stats.EncoderView, "GET /api/encoder")
+    try_encoder = Method(lambda: schemas.stats.EncoderTrial, "POST /api/encoder/try")
     # The agents of this daemon; its state, its problems, the sizes of the open agents.
     agents = Method(lambda: schemas.status.AgentList, "GET /api/agents")
     status = Method(lambda: schemas.status.Status, "GET /api/status")

@@ -3,8 +3,8 @@
 ClientError
 ├── ApiError                   the daemon refused the call, and changed nothing
 └── DaemonUnreachable          no daemon answers; the call had no effect
-└── AnswerLost             it was carried out or not
-└── AnswerUnreadable   it was carried out, by a daemon of another release
+    └── AnswerLost             it was carried out or not
+        └── AnswerUnreadable   it was carried out, by a daemon of another release
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ from ..errors import Conflict, DiskFull, InvalidInput, StoreDamaged, Unavailable
 from ..files import walker
 from ..files.walker import Skipped, is_plain
 from ..store import apply
+from ..store.apply import line_of
 from ..store.kinds import kind_of
-from ..store.row_lines import line_of
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

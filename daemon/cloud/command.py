@@ -26,6 +26,7 @@ from ..runtime import atomic
 from .archive import is_sealed
 from .join import Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
+from .second_process import SecondProcess
 from .unpack import Restored, restore_file
 from .usage import FILE as USAGE_FILE
 from .usage import UsageLog
@@ -71,15 +72,25 @@ def from_replica(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T
     settings = _settings(request)
     account = _account(request, settings, os.environ)
     try:
-        return asyncio.run(_with(account, request, settings, work))
+        return _run(account, request, settings, work)
     except ReplicaRefused as error:
         code = error.code.removeprefix("replica_")
         if code != "unauthorized" or account.token is not None or not _can_ask():
             error.hint = account.way_out(code) or error.hint
             raise
     token = Secret(getpass(f"token of {account.url}: ", sys.stderr))
-    account = msgspec.structs.replace(account, token=token)
-    return asyncio.run(_with(account, request, settings, work))
+    return _run(msgspec.structs.replace(account, token=token), request, settings, work)
+
+
+def _run(
+    account: Account,
+    request: RestoreRequest,
+    settings: Settings,
+    work: Callable[[Restorer], Awaitable[T]],
+) -> T:
+    usage = UsageLog(request.state_dir / USAGE_FILE, atomic.write, time.time)
+    second = SecondProcess(account, usage.count)
+    return asyncio.run(_with(account, request, settings, work, usage, second))
 
 
 async def _with(
@@ -87,8 +98,10 @@ async def _with(
     request: RestoreRequest,
     settings: Settings,
     work: Callable[[Restorer], Awaitable[T]],
+    usage: UsageLog,
+    second: SecondProcess,
 ) -> T:
-    usage = UsageLog(request.state_dir / USAGE_FILE, atomic.write, time.time)
+    await second.begin()
     with our_errors():
         remote = await connect(account, count=usage.count)
     progress = Progress()
@@ -112,12 +125,14 @@ async def _with(
         show=progress.show,
         waiting=Waiting(),
         open_keys=open_keys,
+        second=second,
     )
     try:
         return await work(joiner)
     finally:
         progress.end()
         await remote.close()
+        await second.close()
         if request.state_dir.is_dir():
             await usage.save(at_once=True)
 

@@ -68,13 +68,16 @@ async def of_replica(replica: Replica) -> dict[str, Digest]:
     }
 
 
-async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
+async def compare(
+    replica: Replica, memory: ReadableMemory, here: dict[str, Digest] | None = None
+) -> Differences:
     """Compare a database with its replica: all rows of a kind at once, then those that differ.
 
-    Sealed rows are all of one kind there.
+    Sealed rows are all of one kind there. `here` is what `of_database` says, if it was asked.
     """
     there = await of_replica(replica)
-    here = await memory.read(lambda db: _of_database(db, replica.form))
+    if here is None:
+        here = await memory.read(lambda db: of_database(db, replica.form))
     differences = Differences(rows=sum(digest.rows for digest in there.values()))
     for kind in sorted(there.keys() | here.keys()):
         one, other = there.get(kind, Digest()), here.get(kind, Digest())
@@ -121,7 +124,8 @@ async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
     return replica.form.version(version_of(kind_of(row.kind).table.normal(row))) == version
 
 
-def _of_database(db: sqlite3.Connection, form: RowFormat) -> dict[str, Digest]:
+def of_database(db: sqlite3.Connection, form: RowFormat) -> dict[str, Digest]:
+    """The digest of each kind in a database, as the replica has its rows."""
     rows: Counter[str] = Counter()
     totals: Counter[str] = Counter()
     for row, version in _rows(db, form):

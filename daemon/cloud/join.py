@@ -11,6 +11,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -34,10 +35,17 @@ from thermocline.sync.sealing import KIND, proofs
 from ..cloud.account import CREDENTIALS_FILE
 from ..cloud.databases import as_ours, our_errors
 from ..config.settings import Rules
-from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, ThermoclineError
+from ..errors import (
+    DiskFull,
+    InvalidInput,
+    NotFound,
+    ReadOnly,
+    StoreDamaged,
+    ThermoclineError,
+    translate_os,
+)
 from ..memory.checks import is_agent
 from ..runtime import atomic
-from ..runtime.os_errors import translate_os
 from ..store import apply, outbox
 from . import digests
 from .account import KEY_FILE, RING_FILE
@@ -46,7 +54,10 @@ from .sealing import is_sealed
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
 
 if TYPE_CHECKING:
+    from thermocline.sync.sealing.keyring import Keyring
+
     from .keychain import Keychain
+    from .second_process import SecondProcess
 
 T = TypeVar("T")
 # Approximately what one processor writes and compares.
@@ -128,7 +139,7 @@ class Restorer:
     anybody could have put others there.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators
         self,
         remote: Remote,
         url: str,
@@ -139,8 +150,10 @@ class Restorer:
         show: Callable[[str], None],
         waiting: Waiting,
         open_keys: Callable[[Remote], Awaitable[Keychain]],
+        second: SecondProcess,
     ) -> None:
         self._remote = remote
+        self._second = second
         self._open_keys = open_keys
         # The keys of a sealed replica.
         self._keychain: Keychain | None = None
@@ -209,6 +222,10 @@ class Restorer:
                 "cannot use a recovery key: this replica is not sealed",
                 hint="if yours was, something else answers in its place with rows of its own",
             )
+
+    @property
+    def _ring(self) -> Keyring | None:
+        return None if self._keychain is None else self._keychain.needed()
 
     def _replica(self, agent: str) -> Replica:
         if self._keychain is None:
@@ -286,10 +303,13 @@ class Restorer:
         staging = Staging(place.staged, device=device, rules=self._rules)
         try:
             resumed = await self._begin(staging, self._replica(agent))
-            differences = await self._fill(staging, self._replica(agent), resumed)
+            await self._fill(staging, self._replica(agent), resumed)
+            differences, unindexed = await asyncio.gather(
+                self._compare(staging, self._replica(agent)), staging.complete()
+            )
             withheld = await self._withheld(self._replica(agent))
             counts = await staging.read(apply.counts)
-            unindexed = await staging.seal()
+            await staging.seal()
         except StoreDamaged:
             # The next run would resume it.
             await staging.discard()
@@ -353,16 +373,20 @@ class Restorer:
                 )
         return lines
 
-    async def _fill(self, staging: Staging, replica: Replica, held: int) -> Differences:
+    async def _fill(self, staging: Staging, replica: Replica, held: int) -> None:
         rows = await self._patiently(replica.count)
         if held:
             self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
-        await self._patiently(exchange.receive)
+        page = partial(self._second.page, replica, self._ring)
+        await self._patiently(lambda: exchange.receive(page))
+
+    async def _compare(self, staging: Staging, replica: Replica) -> Differences:
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
-        differences = await self._patiently(lambda: digests.compare(replica, staging))
+        here = await self._second.digests(replica.agent, self._ring, staging.path)
+        differences = await self._patiently(lambda: digests.compare(replica, staging, here))
         if differences.missing or differences.different:
             raise StoreDamaged(
                 f"cannot restore '{replica.agent}': the restored rows differ from the replica: "

@@ -24,9 +24,8 @@ from thermocline.sync.sealing.roster import KeyHolder
 from thermocline.sync.sealing.sealed_file import SealedHeader, UnsealedFile
 from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 
-from ..errors import Conflict, InvalidInput, StoreDamaged
+from ..errors import Conflict, InvalidInput, StoreDamaged, translate_os
 from ..runtime import atomic
-from ..runtime.os_errors import translate_os
 from .account import KEY_FILE, RING_FILE
 
 _KEY_BYTES: Final = 32

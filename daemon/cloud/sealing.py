@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from thermocline.sync import Polls, Remote, Replica, SchemaMissing
 from thermocline.sync.ports import rows_of
 
-from ..errors import ConfigInvalid
-from ..runtime.os_errors import translate_os
+from ..errors import ConfigInvalid, translate_os
 from .account import RING_FILE
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import msgspec
 
 from ..cloud.account import CREDENTIALS_FILE
 from ..config.settings import Rules
+from ..errors import translate_os
 from ..files.walker import Skipped
-from ..runtime.os_errors import translate_os
 from ..store import apply
-from ..store.row_lines import rows_in
+from ..store.apply import rows_in
 from . import archive
 from .archive import Manifest
 from .join import RestoreRequest
@@ -116,5 +116,6 @@ async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] |
     workspace = staging.folder / archive.WORKSPACE
     if workspace.exists():
         workspace.rename(staging.folder / WORKSPACE)
+    await staging.complete()
     await staging.seal()
     return refused

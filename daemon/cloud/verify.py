@@ -20,8 +20,7 @@ import msgspec
 
 from ..cloud.account import Account
 from ..cloud.replicas import Replicas
-from ..errors import DiskFull, NotFound, Unavailable
-from ..runtime.os_errors import translate_os
+from ..errors import DiskFull, NotFound, Unavailable, translate_os
 from ..runtime.problems import Problems
 from ..schemas.sync import Verification
 from ..store import meta

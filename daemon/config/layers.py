@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ..runtime.os_errors import reason_of
+from ..errors import reason_of
 from .checking import Fault, Pairs, dotted, shown
 
 if TYPE_CHECKING:

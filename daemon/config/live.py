@@ -12,8 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from ..errors import ConfigInvalid
-from ..runtime.log import configure
-from ..runtime.problems import Problems
+from ..runtime.problems import Problems, configure
 from ..runtime.service_manager import ServiceManager
 from ..schemas.status import ConfigChange, ConfigChanged, ConfigPage
 from .checking import dotted

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from ..client import ApiError
-from ..runtime.os_errors import reason_of
+from ..errors import reason_of
+from ..runtime import VERSION
 from ..runtime.places import socket_places
-from ..runtime.version import VERSION
 from .context import UNIT, CheckResult, DeviceContext, failure, ok, warning
 
 _SECONDS: Final = 3.0

@@ -21,11 +21,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from ..errors import Conflict, DiskFull, ReadOnly, TooLarge
+from ..errors import Conflict, DiskFull, ReadOnly, TooLarge, translate_os
 from ..memory import agent_files
 from ..memory.agent_files import EPISODES, FOLDER, KNOWLEDGE, REFLECTIONS, SEEDS, SKILLS
 from ..runtime import atomic, line_file
-from ..runtime.os_errors import translate_os
 from ..runtime.problems import Problems
 from ..store import agent_entries
 from ..store.agent_entries import Item, OwnEntry, OwnPart

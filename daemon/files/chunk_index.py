@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ..config.settings import IndexSettings
-from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
-from ..memory.indexed_files import FilesBrought, IndexState, WatchedPath
-from ..runtime.os_errors import reason_of, translate_os
+from ..errors import ShuttingDown, StoreDamaged, ThermoclineError, reason_of, translate_os
+from ..memory.records import FilesBrought, IndexState, WatchedPath
 from ..runtime.problems import Problems
 from ..store import chunk_database, chunk_tables, watched
 from ..store.agent_store import AgentStore

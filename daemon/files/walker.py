@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..runtime.os_errors import reason_of
+from ..errors import reason_of
 
 Identity: TypeAlias = tuple[int, int]
 _FILES: Final = 200_000

@@ -20,10 +20,10 @@ from typing import Final
 
 import msgspec
 
+from ..errors import translate_os
 from ..memory.agent_files import FOLDER, LARGEST, belongs
 from ..runtime import line_file
 from ..runtime.atomic import make_folder
-from ..runtime.os_errors import translate_os
 from ..runtime.problems import Problems, fault_of, first_names
 from ..store import notes
 from ..store.agent_store import AgentStore
@@ -242,7 +242,7 @@ def remove_unfinished(top: Path, paths: Sequence[str]) -> None:
 def place_locked(
     top: Path, files: Sequence[WaitingNote]
 ) -> tuple[list[tuple[WaitingNote, Fingerprint]], list[Skipped]]:
-    """`place`, with the lock of the folder, which is created if it is missing."""
+    """`write_files`, with the lock of the folder, which is created if it is missing."""
     try:
         make_folder(top)
         with line_file.locked(top):

@@ -18,17 +18,7 @@ from ..memory import hot
 from ..memory.experiences import Experience
 from ..memory.records import Memory
 from ..memory.tree_nodes import Node, title
-from ..store import (
-    apply,
-    experiences,
-    history,
-    hot_rows,
-    memory_rows,
-    metrics,
-    rows,
-    tree_rows,
-    uses,
-)
+from ..store import apply, experiences, history, hot_rows, memory_rows, meta, rows, tree_rows, uses
 from ..store.kinds import kind_of
 from ..store.memory_rows import index_new, to_row
 from ..store.rows import Kind
@@ -179,11 +169,11 @@ class Intake:
     def counters(self, values: Mapping[str, float]) -> None:
         """Import counters that have no value here."""
         counters = {name: value for name, value in values.items() if not name.endswith("_today")}
-        if metrics.totals(self.tx.db, self.tx.now):
+        if meta.counter_totals(self.tx.db, self.tx.now):
             self.skip(THERE, len(counters))
         elif counters:
-            metrics.import_rows(self.tx, counters)
-            _count(self.report.stored, metrics.KIND.name, len(counters))
+            meta.import_counters(self.tx, counters)
+            _count(self.report.stored, meta.COUNTERS.name, len(counters))
 
     def _memory(
         self, memory: Memory, ids: set[str], editable: frozenset[str], *, dated: bool

@@ -21,12 +21,12 @@ from ..memory.hot.state import TOP_KEYS, number
 from ..memory.records import Json
 from ..memory.scoring import DAY
 from ..runtime import atomic
-from ..store import row_lines
+from ..store import apply
 from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
 from ..store.engine import LARGEST
 from ..store.memory_rows import index_new
 from ..store.similar import find_same
-from . import hot_file, memory_md, tree_file, warm_file
+from . import memory_md, tier_files, warm_file
 from .intake import THERE, ImportReport, Intake
 from .values import Parsed, reason, unexpected, unknown_keys
 
@@ -114,10 +114,10 @@ def take_document(
     document: Json, format_: Format, intake: Intake, name: str, written_at: float
 ) -> int:
     """Import a JSON document; return the number of its entries."""
-    parse, apply = _JSON_FORMATS[format_]
+    parse, take_in = _JSON_FORMATS[format_]
     more = {"max_depth": intake.tx.rules.tree.max_depth} if format_ == "warm" else {}
     parsed = parse(document, written_at, **more)
-    apply(intake, parsed.content)
+    take_in(intake, parsed.content)
     intake.report.note(name, *parsed.faults)
     return 1 if format_ == "hot" else len(parsed.content)
 
@@ -152,9 +152,9 @@ def parse_metrics(document: Json, now: float) -> Parsed[dict[str, float]]:
 
 
 _JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[..., None]]]] = {
-    "hot": (hot_file.parse, Intake.hot),
+    "hot": (tier_files.parse_hot, Intake.hot),
     "warm": (warm_file.parse, Intake.memories),
-    "tree": (tree_file.parse, Intake.categories),
+    "tree": (tier_files.parse_tree, Intake.categories),
     "metrics": (parse_metrics, Intake.counters),
 }
 
@@ -179,13 +179,13 @@ def are_rows(head: bytes, *, whole: bool) -> bool:
     lines = [line for line in head.splitlines() if line.strip()]
     if not whole and len(lines) > 1:
         lines.pop()
-    return bool(lines) and all(row_lines.row_of(line) is not None for line in lines[:2])
+    return bool(lines) and all(apply.row_of(line) is not None for line in lines[:2])
 
 
 def rows_in(lines: BinaryIO, name: str, report: ImportReport) -> Iterator[Row]:
     """The rows in lines of JSON, as in a backup or an export; invalid lines are reported."""
     bad = 0
-    for row in row_lines.rows_in(lines):
+    for row in apply.rows_in(lines):
         if row is None:
             bad += 1
         else:

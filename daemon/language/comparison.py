@@ -362,10 +362,16 @@ def contradicts(older: Memory, newer: Memory) -> bool:
         older.type != "episodic"
         and _eligible(older)
         and _eligible(newer)
-        and comparable(older, newer)
+        and comparable(_without_own_subject(older), _without_own_subject(newer))
         and bool(_contradiction(older.text, newer.text))
         and repeats(older.text, newer.text).relation != "duplicate"
     )
+
+
+def _without_own_subject(memory: Memory) -> Memory:
+    """A memory without a subject that its text names: "Debian" of "the server has Debian 12"."""
+    is_own = memory.subject and memory.subject.casefold() in memory.text.casefold()
+    return msgspec.structs.replace(memory, subject="") if is_own else memory
 
 
 def judge_duplicate(older: Memory, newer: Memory) -> Judgement:

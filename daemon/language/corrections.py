@@ -24,6 +24,14 @@ _JUST_SAID: Final = 2
 # Where somebody may begin to correct themselves, and the words before the new value.
 _PAUSE: Final = re.compile(r"[,;.…]+\s+|\s[-–—]+\s")
 _MOST_RETRACTING: Final = 4
+_RETRACTED: Final = r"(?i)(?:(?:on|am|at|um) )?(?P<new>[^,;]{2,30}?),? (?:{retracts_after})[.!]*"
+_NUMERIC_DATE: Final = re.compile(
+    r"(?<![\w.:])\d{1,2}(?:\.\d{1,2}(?:\.(?:\d{2,4})?|$)|/\d{1,2})(?![\d/])"
+)
+_CLOCK: Final = re.compile(
+    r"(?i)(?<![\w.:])\d{1,2}(?::\d\d(?![\d:])|(?:[:.]\d\d)? ?(?:uhr|am|pm|h)\b)"
+)
+_FEW: Final = 2
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<![.:-])")
 MEASURED: Final = re.compile(r"\d ?(?P<unit>[^\W\d_]{2,12}|%)")
 # "June 19th", "19. Juni", "19 de junio", where the word is a month.
@@ -63,7 +71,8 @@ def correction_of(
     """
     result = compiled(INSTEAD).match(sentence) or compiled("{~replaced}").match(sentence)
     if result is None:
-        if plain := _added(sentence, earlier) or _scratched(sentence, earlier):
+        plain = _added(sentence, earlier) or _scratched(sentence, earlier)
+        if plain := plain or redated(sentence, earlier):
             return plain
         match = compiled(_MEANT).match(sentence) or compiled(_DENIED).match(sentence)
         part = match["new"] if match else sentence if denied else ""
@@ -108,6 +117,39 @@ def _scratched(sentence: str, earlier: Sequence[str]) -> Correction | None:
             if len(units - {""} - not_topics()) < 2:
                 return Correction(place, earlier[place][:start] + value[0] + earlier[place][end:])
     return None
+
+
+def redated(sentence: str, earlier: Sequence[str]) -> Correction | None:
+    """Of the last texts the newest whose day or time "thurs, sorry" replaces."""
+    taken = cue("retracts").pattern.match(fold(sentence))
+    after = compiled(_RETRACTED).fullmatch(sentence)
+    if (taken is None and after is None) or compiled(INSTEAD).match(sentence):
+        return None
+    rest = after["new"] if after else sentence[taken.end() :].lstrip(" ,.!:-") if taken else ""
+    clause = _PAUSE.split(rest, maxsplit=1)[0]
+    new = _moments(clause)
+    others = frozenset(words(clause)) - not_topics() - _day_names() - _months()
+    if not new or len([word for word in others if word.isalpha()]) > _FEW:
+        return None
+    for place in range(len(earlier) - 1, max(len(earlier) - _NEAR, 0) - 1, -1):
+        text, known = earlier[place], _moments(earlier[place])
+        if not new.keys() & known.keys():
+            continue
+        for kind in sorted(new.keys() & known.keys(), key=lambda kind: -known[kind].start()):
+            text = text[: known[kind].start()] + new[kind][0] + text[known[kind].end() :]
+        return Correction(place, text)
+    return None
+
+
+def _moments(text: str) -> dict[str, re.Match[str]]:
+    """The first weekday, date and time of day in a text."""
+    days = (word for word in WORD.finditer(text) if word[0].lower() in _day_names())
+    firsts = {
+        "weekday": next(days, None),
+        "date": next(iter(_dates(text)), None) or _NUMERIC_DATE.search(text),
+        "time": _CLOCK.search(text),
+    }
+    return {kind: match for kind, match in firsts.items() if match}
 
 
 def _unit(text: str, at: int) -> str:

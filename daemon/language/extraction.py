@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies, has_number
+from .corrections import correction_of, denies, has_number, redated
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .keeping import is_of_life, is_worth_keeping
@@ -128,7 +128,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     """
     messages = [turn for turn in turns if not is_command(turn.text)]
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages))
-    transcript = with_causes(with_referents(uttered, earlier))
+    transcript = with_causes(with_referents(_redated(uttered), earlier))
     met = _met(transcript)
     statements = [_raised(entry, met) for entry in _without_injected(transcript)]
     stated, corrected = _corrected(statements, met, earlier)
@@ -221,6 +221,27 @@ def _without_injected(transcript: Sequence[SpokenSentence]) -> Iterator[SpokenSe
             injected.add(statement.place)
         if statement.place not in injected:
             yield statement
+
+
+def _redated(transcript: Iterable[SpokenSentence]) -> list[SpokenSentence]:
+    """The sentences of a talk, with days and times as users correct them: "thurs, sorry"."""
+    result: list[SpokenSentence] = []
+    for sentence in transcript:
+        by_user = sentence.role == "user" and "question" not in sentence.signals
+        places = [at for at, item in enumerate(result) if item.role == "user"] if by_user else []
+        known = redated(sentence.original, [result[at].original for at in places])
+        if known is None:
+            result.append(sentence)
+            continue
+        place = places[known.place]
+        text = redated(sentence.original, [result[place].text])
+        result[place] = replace(
+            result[place],
+            original=known.text,
+            text=text.text if text else known.text,
+            signals=result[place].signals | {"correction"},
+        )
+    return result
 
 
 def _met(transcript: Sequence[SpokenSentence]) -> dict[str, str]:

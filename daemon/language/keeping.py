@@ -35,6 +35,8 @@ from .thesaurus import language_of
 from .vocabulary import languages, table, whole_expression
 
 _THRESHOLD: Final = -0.1
+# What nothing else is said with has to say more.
+_THRESHOLD_ALONE: Final = 0.05
 _PASSING: Final = -0.8
 WEIGHTS: Final[Mapping[str, float]] = {
     "answers": 2.6, "life": 2.0, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2,
@@ -64,9 +66,12 @@ _OF_THE_MOMENT: Final = frozenset(
 )
 
 
-def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> bool:
+def is_worth_keeping(
+    text: str, told: Collection[Signal], *, answers: bool, alone: bool = False
+) -> bool:
     """Whether what a user says is a fact that holds beyond the moment; see `signals`."""
-    return _weight(signals(text, told, answers=answers)) > _THRESHOLD
+    least = _THRESHOLD_ALONE if alone else _THRESHOLD
+    return _weight(signals(text, told, answers=answers)) > least
 
 
 def is_passing(text: str) -> bool:
@@ -111,6 +116,10 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "masked": " removed]" in text,
     }
     names |= {name for name, holds in measures.items() if holds}
+    # "Our accountant is Tobias now" is what holds from now on.
+    of_moment = names & (_OF_THE_MOMENT - {"now"})
+    if names >= {"now", "capital", "has"} and not of_moment and says("from_now", answer):
+        names.remove("now")
     # What somebody else believes is no fact, whatever it says.
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
 

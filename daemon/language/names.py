@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ..memory.entities import EntityType
+from ..memory.records import EntityType
 from .vocabulary import compiled, not_topics, relations, words
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]{2,})*")

@@ -262,7 +262,9 @@ class _Talk:
                 self._people[name] = "he" if kind == "he" else "she"
         # "She underlined it twice" is about two things that it does not name.
         if not name or (kind in {"he", "she"} and not singular and _is_of_nothing(text)):
-            is_lost = begins and not sentence.answers
+            # "They put the rent up to 52": nobody in particular did.
+            by_anybody = kind == "they" and has_number(text) and not _IT.search(text)
+            is_lost = begins and not (sentence.answers or by_anybody)
             return replace(sentence, worth=WORTHLESS) if is_lost else sentence
         # "They moved it": of these two, "it" is what it is about.
         return _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
@@ -274,7 +276,8 @@ class _Talk:
             return sentence
         if pronoun := compiled(_OBJECT_PRONOUN).search(text):
             sex = "he" if pronoun["pronoun"] in {"him", "ihm", "ihn"} else "she"
-            if name := self._who(sex):
+            name = self._who(sex)
+            if name and self._people.get(name) == sex:
                 return _with_name(sentence, pronoun, name)
         return sentence
 

@@ -57,7 +57,10 @@ CANDIDATE: Final = re.compile(
     r"(?P<before>(?<!\w)[\"'`“„«])(?P<quoted>[^\"'`“”„\n\[]{4,160})(?=[\"'`”“»])"
     r"|(?<![\w@/.:+#\\-])(?P<bare>[^\W_](?:[^\s\"'`,;<>|()\[\]“”„/\\]{3,63})(?<![.!?:]))"
 )
-_NAMED: Final = r"(?:{secret_name}|{secret_login}|passcode|psk|\bpw)(?:['’]s)?(?![\w-])"
+_NAMED: Final = (
+    r"(?:{secret_name}|{secret_login}|passcode|psk|\bpw|\btoken(?= (?:for|of|to|für|vom) ))"
+    r"(?:['’]s)?(?![\w-])"
+)
 _FILLER: Final = r"(?:[\w'’/]+,? ){0,3}?"
 # "The password", "his password lying around, it's", "Passwort fürs Archiv:", "I changed it to".
 _TOLD: Final = rf"\b(?:{{secret_is}}|set to|changed to|auf)[: ]{{1,2}}{_FILLER}"
@@ -203,8 +206,9 @@ BEFORE_SEED: Final = (
 )
 SEED: Final = r"\b(?i:{secret_phrase})\b|{~secret_phrase}"
 RESCUE: Final = re.compile(
-    r"(?P<before>\b(?i:(?:recovery|backup|rescue) codes?|(?:licen[cs]e|product|activation) key)"
-    r"(?i: (?:for|of|to)(?: \w+){1,3})?(?:\s?[:=→]\s?|(?i: is|:)?\s+))"
+    r"(?P<before>\b(?i:(?:recovery|backup|rescue) codes?"
+    r"|(?:licen[cs]e|product|activation) (?:key|code))"
+    r"(?i: (?:for|of|to)(?: \w+){1,3}?)?(?:\s?[:=→]\s?|(?i: is| are|:)?\s+))"
     r"(?P<value>(?=[A-Za-z-]{0,24}[0-9])[A-Za-z0-9]{2,12}(?:-[A-Za-z0-9]{2,12}){1,7})"
 )
 # … codes of digits, and numbers of people and documents. These patterns only find candidates.
@@ -267,7 +271,22 @@ CARD_CODE: Final = re.compile(r"(?i)\bcv[vc]2?\b|security code|prüf")
 TALKED_CODE: Final = re.compile(
     rf"(?<![A-Za-z0-9.,/€$£*#-])[*#]?[0-9](?:[ *-]?[0-9]){{2,7}}"
     rf"(?:-?[A-Z]{{1,2}}[0-9]{{0,2}}|[#*])?{_END}"
-    rf"|(?<![A-Za-z0-9.,/-])[0-9]{{1,4}}[A-Z][0-9]{{2,4}}[#*]?{_END}"
+    # Letters among digits: "the door code is c19y44", "R31-L07-R55".
+    r"|(?<![\w.,/@€$£*#-])(?=[0-9A-Za-z]{0,8}[A-Za-z]-?[0-9])(?=(?:[A-Za-z-]{0,8}[0-9]){2})"
+    rf"[A-Za-z0-9]{{1,8}}(?:-[A-Za-z0-9]{{1,4}}){{0,3}}[#*]?{_END}"
+)
+# What letters among digits name otherwise: "an A1278", "model C220".
+KIND_OF: Final = r"(?i)\b(?:an?|eine?[nmr]?|une?|una?) $"
+# Digits and letters that alternate were made by chance.
+RANDOM: Final = re.compile(r"[0-9][A-Za-z]+-?[0-9]|[A-Za-z][0-9]+[A-Za-z]")
+COMMIT: Final = re.compile(r"[0-9a-f]{7,40}")
+# A year, and a round number, which is an amount.
+ORDINARY: Final = re.compile(r"(?:19|20)[0-9]{2}|[0-9]+00")
+# A word with both cases, digits and signs is a password, whatever is said around it.
+VARIED: Final = re.compile(
+    r"(?<![^\s(\"'“„‘:])(?=\S{0,30}?[a-zß-ÿ])(?=\S{0,30}?[A-ZÀ-Þ])(?=\S{0,30}?[0-9])"
+    r"(?=\w{1,24}(?:[!?$&^~*]|%(?![0-9A-F]{2})))[\w!?$%&^~*-]{8,32}(?![\w/(){}<>=@]|[.:][\w/])"
+    r"|(?<![\w-])(?=[0-9-]*[A-Z])(?=[A-Z-]*[0-9])[A-Z0-9]{4,5}(?:-[A-Z0-9]{4,5}){2,5}(?![\w-])"
 )
 _UNLESS: Final = r"(?:(?!\b(?:{secret_unlike})\b)[^.!?\n\d]){0,70}?"
 BEHIND_LOCK: Final = rf"(?i)(?:\b(?:{{secret_lock}})\b|{{~secret_lock}}){_UNLESS}$"
@@ -290,7 +309,7 @@ BEFORE_NUMBER: Final = (
     rf"\b(?:{{secret_numbered}}){_APART}))|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
 )
 BEFORE_LETTERS: Final = (
-    r"(?i)\b(?:{secret_document})(?:['’]s|,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"
+    r"(?i)\b(?:{secret_document})(?:['’]s|,|,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"
 )
 # A card's number that has no check digit of an issuer, and the code on its back.
 BEFORE_CARD: Final = r"(?i)\b(?:{card})\b[^.!?\n\d\[]{0,40}$"

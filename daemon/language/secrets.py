@@ -29,6 +29,8 @@ _SHORTEST: Final = 16
 _LEAST_REPEATED: Final = 4
 # Where "(the database password)" may stand behind the value.
 _AFTER: Final = 40
+# So far from what it opens even a code of three digits stands.
+_NEAR: Final = 40
 # A word in small letters that may be a password; shorter ones describe it.
 _LEAST_WORD: Final = 10
 # Candidates of these have a digit, which most texts have not.
@@ -114,6 +116,7 @@ def _clear(
         if not cues or (has_cue and any(cue in folded for cue in cues)):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
     if in_talk and has_digit:
+        text = forms.VARIED.sub(_replacing(lambda _: "password", counts, secrets), text)
         text = forms.TALKED_CODE.sub(_replacing(_opening, counts, secrets), text)
     return text
 
@@ -365,20 +368,30 @@ def _is_of_box(match: re.Match[str], before: str) -> bool:
 
 
 def _opening(match: re.Match[str]) -> str:
-    """Whether digits open something or pay, by what is said around them."""
-    text, end = match.string, match.end()
+    """Whether a code opens something or pays, by what is said around it."""
+    text, end, value = match.string, match.end(), match.group()
     before = text[max(0, match.start() - forms.BEFORE) : match.start()]
-    if forms.DATED.search(before + match.group()) or compiled(forms.COUNTED).match(text, end):
+    if forms.DATED.search(before + value) or compiled(forms.COUNTED).match(text, end):
         return ""
-    least = 3 if match.group()[-1] in "#*" or "-" in match.group() else _LEAST_REPEATED
-    if sum(map(str.isdigit, match.group())) < least or compiled(forms.UNLIKE).search(before):
+    is_mixed = any(map(str.isalpha, value))
+    if is_mixed and (re.search(forms.KIND_OF, before) or forms.COMMIT.fullmatch(value)):
         return ""
-    behind, acts = (compiled(name).search(before) for name in (forms.BEHIND_LOCK, forms.BEHIND_ACT))
-    acts = acts or compiled(forms.BEFORE_ACT).match(text, end)
-    if not behind and (acts or match.group()[-1] in "#*"):
+    if value[-1] != "#" and compiled(forms.UNLIKE).search(before):
+        return ""
+    ends, digits = value[-1] in "#*", sum(map(str.isdigit, value))
+    behind = compiled(forms.BEHIND_LOCK).search(before)
+    is_near = behind and behind.end() - behind.start() < _NEAR
+    least = 2 if is_mixed else 3 if ends or "-" in value or is_near else _LEAST_REPEATED
+    if digits < least or (not behind and forms.ORDINARY.fullmatch(value)):
+        return ""
+    is_code = ends or value.count("-") > 1 or forms.RANDOM.search(value) is not None
+    is_listed = before.endswith(": ") or " removed]" in before.rpartition(".")[2]
+    acts = compiled(forms.BEHIND_ACT).search(before) or compiled(forms.BEFORE_ACT).match(text, end)
+    if not behind and (is_code or is_listed or acts):
         behind = compiled(forms.BEHIND_ENTRY).search(before)
         behind = behind or compiled(forms.BEFORE_ENTRY).match(text, end)
-    return "password" * bool(behind)
+    # "7703#" needs no word for what it opens.
+    return "password" * bool(behind or value[-1] == "#")
 
 
 def _token(match: re.Match[str]) -> str:

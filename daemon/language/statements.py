@@ -54,7 +54,10 @@ _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
 _BARE_NUMBER: Final = re.compile(r"(?<![\w.:/-])\d(?:[.,]?\d)*+(?=[,;!]|\.?$)")
-_ONLY_NOT: Final = re.compile(r"(?i)(?:not|nicht|no|pas) (?P<old>(?:(?:on|am|el|le|the) )?\w+)$")
+_ONLY_NOT: Final = re.compile(
+    r"(?i)(?:not|nicht|no(?! (?:need|problem|worries|thanks|idea|way|rush|hurry))|pas)"
+    r" (?P<old>(?:(?:on|am|el|le|the) )?\w+)$"
+)
 # Where a further clause begins.
 _CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\s[-–—]\s")
 _AND: Final = re.compile(r"(?<![,;]) (?:and|but|und|aber|y|et|pero|mais) (?=\S+ \S+ \S)")

@@ -29,7 +29,7 @@ from ..memory.tree_rebuild import TreeChange
 from ..runtime import atomic
 from ..schemas.common import Method
 from ..schemas.upkeep import Consolidated, ConsolidationMode, Scores, Step
-from ..store import documents, hot_rows, limits, meta, metrics, tree_rows
+from ..store import documents, hot_rows, limits, meta, tree_rows
 from ..store.transaction import Event, Transaction
 from ..tasks.similar_memories import join_similar
 from ..tasks.tree_tasks import propose
@@ -129,7 +129,7 @@ def _count(tx: Transaction) -> None:
 
 def _record(tx: Transaction, zone: tzinfo) -> None:
     history.record(tx, zone)
-    metrics.move_note(tx)
+    meta.move_counts(tx)
 
 
 def _event(what: str, work: Work, **data: Any) -> Event:

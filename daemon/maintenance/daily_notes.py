@@ -23,7 +23,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..config.settings import Ingest
-from ..errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
+from ..errors import Conflict, InvalidInput, ModelUnavailable, TooLarge, reason_of
 from ..language.notes import CATEGORIES, NoteFact, read_note
 from ..language.secrets import clear, without_secrets
 from ..language.standing import is_standing_statement
@@ -31,7 +31,6 @@ from ..memory import checks
 from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.similarity import exact_key
 from ..runtime import atomic
-from ..runtime.os_errors import reason_of
 from ..schemas.upkeep import Ingested, NoteReport, TakenIn
 from ..store import meta, similar
 from ..store.agent_store import AgentStore

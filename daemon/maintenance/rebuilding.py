@@ -15,7 +15,7 @@ from ..memory import tree_rebuild
 from ..memory.tree_nodes import ROOT, Node
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..schemas.common import Method
-from ..schemas.tree import RebuildUndone
+from ..schemas.tiers import RebuildUndone
 from ..store import memories, memory_rows, meta, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction

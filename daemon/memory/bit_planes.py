@@ -1,23 +1,28 @@
-"""Bits of many items, searched by Hamming distance.
+"""The signs of many vectors, searched for those that are nearest to a question.
 
-The items are compared by every second bit first, then the nearest by all. Of each second bit there
-is one number with a bit for each item, so that one operation on such numbers works on all items at
-once: 100,000 items of 256 bits are searched in a millisecond, without a package.
+A vector is reduced to a bit for each dimension: whether its value there is not negative. The bits
+of all items in one dimension are one number, a plane, with a bit for each item, so that one
+operation on planes works on all items at once: 100,000 items are searched within a millisecond,
+without a package.
+
+A search looks at the dimensions in which the question's values are largest, which decide the angle
+more than the others, and counts for each item in how many of them it has the question's sign. The
+largest count twice. These counts are planes, too, one for each binary digit. The items with the
+highest counts are near; the vectors themselves then say how near (`vectors.cosine_to`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
 
-# One bit in this many has a plane.
-_STEP: Final = 2
-# The items that are compared by all bits, at least, and for each that is sought.
-_COMPARED: Final = 256
-_COMPARED_FOR_EACH: Final = 5
-# The items whose bits are turned at once, as one text.
+# The dimensions that count, and those of them that count twice.
+_COUNTED: Final = 72
+_TWICE: Final = 24
+# The items whose bits are turned into planes at once, as one text.
 _TURNED: Final = 8_192
 _BYTE: Final = 8
 # Most bytes of a mask are empty; a search for 1 passes over these in C.
@@ -27,28 +32,23 @@ _BITS: Final = [[bit for bit in range(_BYTE) if byte >> bit & 1] for byte in ran
 
 
 class BitPlanes(msgspec.Struct, frozen=True, gc=False):
-    """The bits of items, which are named by their places from 0 on. Nothing in it changes."""
+    """The signs of items, which are named by their places from 0 on. Nothing in it changes."""
 
     size: int
-    width: int  # the number of bits of each item
-    planes: tuple[int, ...]  # for every second bit, the first first, its values by place
-    rows: bytes  # all bits of the items by place, each in as many bytes
+    planes: tuple[int, ...]  # for each dimension, the bits of all items, the first item's lowest
     there: int  # which places have an item
 
     @classmethod
-    def of(cls, numbers: Sequence[int], width: int) -> BitPlanes:
-        """The items of some numbers with `width` bits each."""
-        bits = range(0, width, _STEP)
-        planes = [0] * len(bits)
-        for first in range(0, len(numbers), _TURNED):
-            part = numbers[first : first + _TURNED]
+    def of(cls, signs: Sequence[int], dimensions: int) -> BitPlanes:
+        """Items by their signs: numbers whose highest bit is the first dimension's."""
+        planes = [0] * dimensions
+        for first in range(0, len(signs), _TURNED):
+            part = signs[first : first + _TURNED]
             # The last item is written first, as the highest bit of each plane.
-            text = "".join([format(number, f"0{width}b") for number in reversed(part)])
-            for at, bit in enumerate(bits):
-                planes[at] |= int(text[bit::width], 2) << first
-        length = _bytes_of(width)
-        rows = b"".join([number.to_bytes(length, "big") for number in numbers])
-        return cls(len(numbers), width, tuple(planes), rows, (1 << len(numbers)) - 1)
+            text = "".join([format(number, f"0{dimensions}b") for number in reversed(part)])
+            for at in range(dimensions):
+                planes[at] |= int(text[at::dimensions], 2) << first
+        return cls(len(signs), tuple(planes), (1 << len(signs)) - 1)
 
     @property
     def count(self) -> int:
@@ -56,12 +56,11 @@ class BitPlanes(msgspec.Struct, frozen=True, gc=False):
         return self.there.bit_count()
 
     def with_added(self, other: BitPlanes) -> BitPlanes:
-        """These items and others of the same width, whose places follow."""
+        """These items and others with as many dimensions, whose places follow."""
         size = self.size
         pairs = zip(self.planes, other.planes, strict=True)
         planes = tuple(mine | its << size for mine, its in pairs)
-        there = self.there | other.there << size
-        return BitPlanes(size + other.size, self.width, planes, self.rows + other.rows, there)
+        return BitPlanes(size + other.size, planes, self.there | other.there << size)
 
     def without(self, places: Iterable[int]) -> BitPlanes:
         """The same without the items at some places, which are not used again."""
@@ -70,64 +69,53 @@ class BitPlanes(msgspec.Struct, frozen=True, gc=False):
             gone |= 1 << place
         return msgspec.structs.replace(self, there=self.there & ~gone)
 
-    def nearest(self, number: int, limit: int) -> list[int]:
-        """The places of `limit` items whose bits differ little from those of `number`.
+    def nearest(self, question: Sequence[int], limit: int) -> list[int]:
+        """The places of the `limit` items whose signs agree most with a vector, in no order.
 
-        The nearest first. They are those that differ least, unless many differ as little in every
-        second bit.
+        `question` has at least as many dimensions as the items.
         """
-        compared = self._nearest_by_planes(number, max(_COMPARED, _COMPARED_FOR_EACH * limit))
-        length, rows, read = _bytes_of(self.width), self.rows, int.from_bytes
-        apart = {
-            place: (read(rows[length * place : length * (place + 1)], "big") ^ number).bit_count()
-            for place in compared
-        }
-        return sorted(compared, key=apart.__getitem__)[:limit]
-
-    def _nearest_by_planes(self, number: int, limit: int) -> list[int]:
-        everywhere = (1 << self.size) - 1
-        bits = format(number, f"0{self.width}b")[::_STEP]
-        differences = [
-            plane ^ everywhere if bit == "1" else plane
-            for plane, bit in zip(self.planes, bits, strict=True)
-        ]
-        near, tied = 0, self.there
-        for digits in reversed(_added(differences)):
-            larger = tied & digits
-            smaller = tied ^ larger
-            if near.bit_count() + smaller.bit_count() >= limit:
-                tied = smaller
+        near, tied, left = 0, self.there, limit
+        for digit in reversed(self._agreement(question)):
+            higher = tied & digit
+            if (count := higher.bit_count()) > left:
+                tied = higher
             else:
-                near |= smaller
-                tied = larger
-        places = _places(near, limit)
-        return places + _places(tied, limit - len(places))
+                near, tied, left = near | higher, tied ^ higher, left - count
+        return _places(near, limit) + _places(tied, left)
+
+    def _agreement(self, question: Sequence[int]) -> list[int]:
+        """In how much each item agrees with a vector: the binary digits, the lowest first."""
+        largest = sorted(range(len(self.planes)), key=lambda at: -abs(question[at]))
+        digits: list[int] = []
+        carried: list[int] = []
+        for counted in (largest[_TWICE:_COUNTED], largest[:_TWICE]):
+            digit, carried = _digit(chain(carried, self._agreeing(question, counted)))
+            digits.append(digit)
+        while carried:
+            digit, carried = _digit(iter(carried))
+            digits.append(digit)
+        return digits
+
+    def _agreeing(self, question: Sequence[int], dimensions: Iterable[int]) -> Iterator[int]:
+        """For each of some dimensions, the items that have the sign of a vector."""
+        everywhere = (1 << self.size) - 1
+        for at in dimensions:
+            yield self.planes[at] ^ everywhere if question[at] < 0 else self.planes[at]
 
 
-def _bytes_of(width: int) -> int:
-    return (width + _BYTE - 1) // _BYTE
-
-
-def _added(planes: list[int]) -> list[int]:
-    """The sum of the planes at each place: a plane for each binary digit, the lowest first.
+def _digit(planes: Iterator[int]) -> tuple[int, list[int]]:
+    """The lowest digit of the sum of planes, and what is carried to the next, as planes.
 
     Three planes become one of their sum and one of what is carried, as in a circuit that adds.
     """
-    digits = []
-    while planes:
-        carried = []
-        while len(planes) > 2:
-            one, two, three = planes.pop(), planes.pop(), planes.pop()
-            either = one ^ two
-            planes.append(either ^ three)
-            carried.append(one & two | either & three)
-        if len(planes) > 1:
-            one, two = planes
-            carried.append(one & two)
-            planes = [one ^ two]
-        digits.append(planes[0])
-        planes = carried
-    return digits
+    digit, carried = 0, []
+    for first in planes:
+        second = next(planes, 0)
+        either = digit ^ first
+        if carry := digit & first | either & second:
+            carried.append(carry)
+        digit = either ^ second
+    return digit, carried
 
 
 def _places(mask: int, limit: int) -> list[int]:

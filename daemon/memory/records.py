@@ -1,13 +1,21 @@
-"""The records: a memory, which is one remembered statement with its fields, and smaller ones."""
+"""The records: a memory, which is one remembered statement with its fields, and smaller ones.
+
+Also of watched files: what is indexed of them, and the state of their index; of sessions, which are
+stretches of work: what went into which of their answers; and of what memories name: the people,
+projects, places and things, their relations, and how their names are compared.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
+
+from ..errors import InvalidInput
 
 Type: TypeAlias = Literal["semantic", "episodic", "procedural"]
 # Tiny Claw's types of events.
@@ -152,3 +160,200 @@ class Omission(msgspec.Struct, frozen=True):
     message: str  # the warning, in EvoClaw's words
     line: int  # where in the note, from 1
     suggestion: str  # what to write, and on which line
+
+
+class IndexedFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A watched file. With a `reason` it is not indexed; `meta` is its front matter.
+
+    Times are seconds since the epoch; `size` is in bytes.
+    """
+
+    path: str
+    size: int
+    modified_at: float
+    indexed_at: float
+    title: str
+    lines: int
+    chunks: int
+    meta: dict[str, Json] = {}
+    reason: str = ""
+
+
+class IndexedChunk(msgspec.Struct, frozen=True):
+    """A part of a file that answers or is listed; `heading` names the headings above it."""
+
+    id: str  # path and lines, as editors take them
+    path: str
+    position: int  # its place among the chunks of its file
+    start_line: int
+    end_line: int
+    title: str
+    heading: str
+    text: str
+    hash: str  # of the text: it stays while the text does, wherever that moves
+    modified_at: float
+
+
+class FilesBrought(msgspec.Struct, frozen=True):
+    """The number of files that an update of the index changed."""
+
+    added: int = 0
+    updated: int = 0
+    moved: int = 0
+    removed: int = 0
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """The state of an index: whether it is older than the files, and whether it sees changes.
+
+    `missing` are watched paths that do not exist on this device.
+    """
+
+    dirty: bool = False
+    syncing: bool = False
+    last_sync_at: float | None = None
+    watched_files: int = 0
+    watching: bool = False
+    to_read: int = 0
+    missing: list[str] = []
+
+
+class WatchedPath(msgspec.Struct, frozen=True):
+    """A watched path: the `workspace`, from the `config`, or `added`."""
+
+    path: str
+    origin: Literal["workspace", "config", "added"]
+    missing: bool
+
+
+SessionStatus: TypeAlias = Literal["active", "archived"]
+# The fates of a memory other than a change of its text.
+Fate: TypeAlias = Literal["merged", "superseded", "expired"]
+Via: TypeAlias = Literal["recall", "context", "files"]
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of work. Times are seconds since the epoch."""
+
+    id: str
+    name: str = ""
+    conversation: str = ""
+    user: str = ""
+    category: str = ""  # it sees only memories below it; "": all, unless it names paths
+    # The beginnings of the paths of files that it sees; empty: all, unless it names a category.
+    paths: tuple[str, ...] = ()
+    status: SessionStatus = "active"
+    created_at: float
+    updated_at: float  # when it was last opened, archived or reopened
+
+
+class Used(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Part of an answer: the hash of its content at the time, and its fate at the time."""
+
+    source: str
+    id: str
+    hash: str
+    fate: Fate | None = None
+
+
+class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer of a session: the question, the operation, and what went into it."""
+
+    id: str
+    at: float
+    via: Via
+    query: str
+    used: tuple[Used, ...]
+
+
+EntityType: TypeAlias = Literal[
+    "person", "project", "technology", "place", "organization", "concept"
+]
+ENTITY_TYPES: Final[tuple[str, ...]] = get_args(EntityType)
+# Of what has none, or another one.
+UNKNOWN_TYPE: Final = "concept"
+
+
+def check_types(entities: Any, *, field: str) -> None:
+    """Raise `InvalidInput` for an entity in `data.entities` of a type not in `ENTITY_TYPES`."""
+    for at, entity in enumerate(entities if isinstance(entities, list) else ()):
+        kind = entity.get("type") if isinstance(entity, dict) else None
+        if kind and str(kind).lower() not in ENTITY_TYPES:
+            place = f"{field}[{at}].type"
+            known = ", ".join(sorted(ENTITY_TYPES))
+            raise InvalidInput(f"'{place}': expected one of {known} (got '{kind}')", field=place)
+
+
+class Relation(msgspec.Struct, frozen=True):
+    """A relation of an entity to another."""
+
+    relation: str
+    target: str
+    strength: float  # one for each memory that states it, each halved every 90 days
+    since: float  # when it was first stated
+    memories: tuple[str, ...]  # ids of the newest memories that state it
+
+
+class Entity(msgspec.Struct, frozen=True, rename="camel"):
+    """A person, project, place or thing that memories name."""
+
+    key: str  # the normalized name, by which it is compared
+    name: str  # as first written
+    type: str  # the first given one of `ENTITY_TYPES`; `concept` by default
+    aliases: tuple[str, ...]  # its other names, and other spellings of the name
+    mention_count: int  # the number of memories that name it
+    # When the oldest and the newest of them were made.
+    first_seen: float
+    last_seen: float
+    relations: tuple[Relation, ...]  # its relations to other entities, strongest first
+    memories: tuple[str, ...]  # ids of the newest memories that name it
+
+    @property
+    def summary(self) -> str:
+        """What is known of it, in one line."""
+        aliases = f", also {', '.join(self.aliases)}" if self.aliases else ""
+        related = "; ".join(f"{relation.relation} {relation.target}" for relation in self.relations)
+        summary = f"{self.name} ({self.type}{aliases})" + (f": {related}" if related else "")
+        return " ".join(summary.split())
+
+
+LONGEST_NAME: Final = 3
+# Only the first words of a text are compared with names.
+_MOST_WORDS: Final = 200
+_WORD: Final = re.compile(r"[^\s,.;:!?()\[\]\"“”„]+")
+_MOST_NAMES: Final = 200
+
+
+def name_key(name: str) -> str:
+    """The key that names are compared by: like SQLite's `lower`, which folds only ASCII."""
+    name = name.strip(" ")
+    if name.isascii():
+        return name.lower()
+    return "".join(char.lower() if char.isascii() else char for char in name)
+
+
+def words_of(text: str) -> list[str]:
+    """The first words of a text, without surrounding punctuation."""
+    return _WORD.findall(text)[:_MOST_WORDS]
+
+
+def keys_named(entities: object) -> set[str]:
+    """The keys of all names in the `data.entities` of a memory, including targets of relations.
+
+    Invalid entries are ignored. Lists of memories that are not read back yet may be tuples.
+    """
+    keys: set[str] = set()
+    for entity in entities if isinstance(entities, (list, tuple)) else ():
+        if isinstance(entity, Mapping):
+            keys.update(_key(entity.get("name")))
+            relations = entity.get("relations")
+            for link in relations if isinstance(relations, (list, tuple)) else ():
+                if isinstance(link, Mapping):
+                    keys.update(_key(link.get("target")))
+        if len(keys) > _MOST_NAMES:
+            break
+    return keys
+
+
+def _key(name: Any) -> set[str]:
+    return {name_key(name)} if isinstance(name, str) and name.strip(" ") else set()

@@ -39,7 +39,7 @@ Tree: TypeAlias = Mapping[str, Node]
 class TreeLimits(msgspec.Struct, frozen=True):
     """The limits of a tree, and how long an empty branch stays; section `tree`.
 
-    `max_nodes` counts the root; the size is that of `tree_text.prompt`.
+    `max_nodes` counts the root; the size is that of `prompt`.
     """
 
     max_nodes: Annotated[int, Meta(ge=1, le=10_000)] = 50

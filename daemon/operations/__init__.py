@@ -8,9 +8,9 @@ from .operation import OPERATIONS, Operation
 __all__ = ["OPERATIONS", "Operation"]
 
 _MODULES: Final = (
-    "recall", "context", "tools", "history", "metrics", "memories", "hot", "tree", "distill",
+    "recall", "context", "tools", "history", "metrics", "memories", "tiers", "distill",
     "files", "conversations", "agent_files", "experiences", "sessions", "sync", "sealing",
-    "exchange", "upkeep", "encoder", "status",
+    "exchange", "upkeep", "status",
 )  # fmt: skip
 
 for _name in _MODULES:

@@ -13,13 +13,12 @@ from ..files.agent_files import long_warning
 from ..language.secrets import secrets_in
 from ..memory import agent_files, checks
 from ..memory.agent_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
-from ..schemas import agent_files as schemas
+from ..schemas import learning as schemas
 from ..store import agent_entries, rows
 from ..store.agent_entries import OwnEntry
 from ..tasks import distillation
 from ..tasks.model_or_rules import AskOptions
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import View, one_line, secret_warning, view_of
 
 _USER_CHARS: Final = 200

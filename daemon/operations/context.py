@@ -17,7 +17,7 @@ from ..errors import InvalidInput, ThermoclineError
 from ..files.agent_files import long_warning
 from ..memory import agent_files
 from ..memory.messages import estimated_tokens
-from ..memory.sessions import Used
+from ..memory.records import Used
 from ..recall.context import SOURCE_OF, read_block
 from ..recall.context_items import FRAME_TOKENS, FilledSection, plain, thermocline, written
 from ..recall.context_reading import BlockReading, BlockRequest
@@ -29,8 +29,7 @@ from ..store.selecting import Filters
 from ..vectors.vectors import Near
 from . import sessions
 from .files import read_current
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import view_of
 
 # An agent waits for its block before each turn.

@@ -25,8 +25,7 @@ from ..store.conversations import Conversation, IncomingTurn
 from ..store.transaction import Transaction
 from ..tasks.extraction import CATEGORY, Extracted
 from ..tasks.model_or_rules import AskOptions
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import memory_view, superseded_ids
 
 _NAME_CHARS: Final = 200

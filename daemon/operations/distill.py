@@ -22,8 +22,7 @@ from ..tasks.compaction import WINDOW, Compacted, CompactionLimits, needs_compac
 from ..tasks.model_or_rules import AskOptions, Derived
 from ..tasks.new_memories import categories_for, memory_of, store_memories
 from ..tasks.summaries import shorten as compact
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import view_of
 
 # Texts of a batch that are distilled at the same time; small devices have few processors.

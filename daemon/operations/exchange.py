@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, ParamSpec, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, translate_os
 from ..importers import state_files, warm_file
 from ..importers.intake import ImportReport, Intake
 from ..importers.systems import evoclaw
@@ -26,14 +26,12 @@ from ..language.speech import Turn
 from ..memory.checks import check_text
 from ..memory.experiences import Experience
 from ..memory.records import OBSERVED, USER_STATED, Memory
-from ..runtime.os_errors import translate_os
 from ..schemas.sync import BackupQuery, ImportBody, Imported, OtherAgent, ReadPart
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
 from ..tasks.extraction import CATEGORY
 from ..tasks.new_memories import memory_from
-from .operation import Operation, Stream
-from .scope import Scope
+from .operation import Operation, Scope, Stream
 from .sync import account_of
 from .views import view_of
 

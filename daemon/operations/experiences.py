@@ -13,13 +13,12 @@ from ..memory.experiences import Experience, confidence, overlap
 from ..memory.scoring import DAY
 from ..recall.recall import Request, recall
 from ..recall.sources import EXPERIENCES
-from ..schemas import experiences as schemas
+from ..schemas import learning as schemas
 from ..schemas.conversations import ExperiencesObserved, Talk
 from ..store import experiences
 from ..tasks.extraction import observed
 from .conversations import reported
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import one_line, secret_warning, view_of
 
 _NAME_CHARS: Final = 200

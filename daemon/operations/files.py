@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..files import walker
-from ..memory.indexed_files import IndexState
+from ..memory.records import IndexState
 from ..recall.answer import Hit
 from ..recall.recall import Request
 from ..recall.sources import CHUNKS
@@ -23,8 +23,7 @@ from ..store import chunk_tables, conversations, watched
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
 from . import sessions
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import view_of
 
 T = TypeVar("T")
@@ -224,7 +223,7 @@ async def read_current(
     seconds: float,
     read: Callable[[], Awaitable[T]],
 ) -> tuple[T, bool | UnsetType]:
-    """What is read, and `bring`, which goes on beside it: if files have changed, it is read again.
+    """What is read, and the result of `catch_up` beside it: if files changed, it is read again.
 
     Usually none have, and looking takes as long as reading.
     """

@@ -28,8 +28,8 @@ from ..store import (
     memories,
     memory_rows,
     merging,
+    notes,
     rows,
-    secret_rows,
     undo,
 )
 from ..store.agent_store import AgentStore
@@ -37,11 +37,9 @@ from ..store.history import Version
 from ..store.kinds import KINDS, kind_of
 from ..store.memory_rows import fetch
 from ..store.rows import Kind
-from ..store.secret_rows import Held
 from ..store.selecting import Filters, where
 from ..store.transaction import Transaction
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import memory_view, view_of
 
 
@@ -125,12 +123,12 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
         )
     everywhere = body.secrets and words is None and category is None
 
-    def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory], list[Held]]:
+    def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory], list[_Held]]:
         ids = _fitting(db, category, words or (), scope.now)
         if body.secrets:
             ids = [key for key in ids if secrets_of(memories.find(db, key))]
         shown = [memories.find(db, key) for key in ids[: _SHOWN if body.dry_run else 0]]
-        held = secret_rows.holding(db, _LOGS) if everywhere else []
+        held = _holding_secrets(db, _LOGS) if everywhere else []
         # The texts of forgotten memories are also removed from the summaries.
         return ids, shown, [row for row in held if row.id not in ids]
 
@@ -145,7 +143,7 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
         if not body.dry_run:
             await _forget_all(store, ids)
             for row in held:
-                await store.write(partial(secret_rows.remove, held=row))
+                await store.write(partial(_clear_held, held=row))
             await store.erasure.erase_traces()
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
@@ -206,6 +204,61 @@ def _fitting(
         for key, *texts in rows
         if not words or all(word in "\n".join(filter(None, texts)).casefold() for word in words)
     ]
+
+
+class _Held(msgspec.Struct, frozen=True):
+    """A row that holds a secret, or (`where` is history) held it in an earlier version."""
+
+    where: str
+    kind: str
+    id: str
+
+
+def _holding_secrets(db: sqlite3.Connection, written: Sequence[str]) -> list[_Held]:
+    """Where secrets are, apart from memories; `written` are the notes that the daemon writes."""
+    helds: list[_Held] = []
+    for kind in (kind for kind in KINDS.values() if kind.clears_secrets):
+        for key, data in rows.live_rows(db, kind):
+            if secrets_in(_with_name(key, msgspec.json.decode(data))):
+                helds.append(_Held(kind.name, kind.name, key))
+    for path in written:
+        note = rows.load(db, notes.KIND, path)
+        if note is not None and secrets_in(note.data["text"].splitlines()):
+            helds.append(_Held("note", notes.KIND.name, path))
+    seen: set[tuple[str, str]] = set()
+    ours = f"kind <> ? OR id IN ({', '.join('?' * len(written))})"
+    for version in history.read(db, ours, notes.KIND.name, *written):
+        key = (version.kind, version.id)
+        data = version.row.data
+        if key not in seen and data and secrets_in(_with_name(version.id, data)):
+            seen.add(key)
+            helds.append(_Held("history", *key))
+    return helds
+
+
+def _clear_held(tx: Transaction, held: _Held) -> None:
+    """Delete a pair; replace a secret in any other row by a mark; delete all earlier versions."""
+    kind = kind_of(held.kind)
+    row = rows.load(tx.db, kind, held.id)
+    if row is not None and held.where == "pair":
+        key_values.delete(tx, held.id)
+    elif row is not None and held.where == "note":
+        lines = cleared(row.data["text"].split("\n"))
+        rows.write(tx, kind, held.id, {**row.data, "text": "\n".join(lines)}, why="secret")
+    elif row is not None and held.where != "history":
+        name = _name_of(held.id)
+        data = {field: cleared({name: value})[name] for field, value in row.data.items()}
+        rows.write(tx, kind, held.id, data, why="secret")
+    rows.erase(tx, kind, held.id)
+
+
+def _with_name(key: str, data: dict[str, object]) -> list[object]:
+    """The values of a row, by the name of the row, which may indicate a secret."""
+    return [data, *({_name_of(key): value} for value in data.values())]
+
+
+def _name_of(key: str) -> str:
+    return key.rpartition("/")[2]
 
 
 # Earlier versions

@@ -16,9 +16,8 @@ from ..language.distilling import without
 from ..language.secrets import secrets_of
 from ..language.standing import is_standing_statement
 from ..memory import checks, records
-from ..memory.entities import check_types
 from ..memory.metadata import extract, merge
-from ..memory.records import Memory
+from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
 from ..schemas.common import MemoryId, Order, Paged
@@ -28,8 +27,7 @@ from ..store.memory_rows import index_new
 from ..store.selecting import Filters, page, urls
 from ..store.transaction import Transaction
 from .history import joined
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import memory_as, memory_view, secret_warning, superseded_ids
 
 # The characters in which secrets are searched without a thread.

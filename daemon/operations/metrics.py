@@ -14,17 +14,16 @@ import msgspec
 from ..config.settings import Rules
 from ..errors import ThermoclineError
 from ..maintenance import history as days
+from ..maintenance.history import MinuteSeries
 from ..memory import tree_nodes
 from ..recall.tree_search import described
-from ..runtime.minutes import MinuteSeries
 from ..schemas import stats as schemas
 from ..schemas.status import Metrics, ModelStatus
 from ..schemas.sync import CloudUsage
 from ..store import documents, outbox, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .status import problems_of, resident_bytes
 
 OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"

@@ -15,8 +15,7 @@ from ..store.conversations import PATH
 from . import files, memories
 from . import recall as recalling
 from .files import found_chunk
-from .operation import Run
-from .scope import Scope
+from .operation import Run, Scope
 from .views import view_of
 
 _MEMORY: Final = "memory://"

@@ -15,11 +15,8 @@ from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.agent_files import PATHS, Skill, skill_path
-from ..memory.entities import Entity
 from ..memory.experiences import Experience
-from ..memory.indexed_files import IndexedChunk
-from ..memory.records import Memory, Pair, is_outside
-from ..memory.sessions import Session
+from ..memory.records import Entity, IndexedChunk, Memory, Pair, Session, is_outside
 from ..memory.tree_nodes import is_within, trace_of
 from ..recall.answer import Answer, Hit
 from ..recall.ranking import PUBLISHED
@@ -37,8 +34,7 @@ from . import sessions
 from .experiences import experience_view
 from .files import found_chunk, read_current
 from .memories import filters_of
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import explanation, hit_view, memory_view, view_of
 
 _NO_AGENT: Final = (

@@ -19,12 +19,11 @@ from ..recall.sources import MEMORIES
 from ..schemas import scalyclaw as schemas
 from ..schemas.memory import ListQuery, MemoryChanges, MemoryView, NewMemory
 from ..schemas.recall import GivenWeights, HitView, RecallBody
-from ..schemas.tree import Graph, GraphQuery
+from ..schemas.tiers import Graph, GraphQuery
 from . import memories
 from . import recall as recalling
-from .operation import Run
-from .scope import Scope
-from .tree import show_graph
+from .operation import Run, Scope
+from .tiers import show_graph
 from .views import hit_view, view_of
 
 _NEWEST: Final = 20

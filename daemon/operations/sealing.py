@@ -13,8 +13,7 @@ from ..errors import ConfigInvalid, Conflict
 from ..runtime import atomic
 from ..schemas import sealing as schemas
 from ..schemas.status import ConfigChange
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .status import require_all
 from .sync import url_of
 

@@ -15,16 +15,15 @@ from ..config.settings import Tuning
 from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import clear
 from ..memory import checks
-from ..memory.sessions import AnswerUsed, Fate, Session, SessionStatus, Used, Via
+from ..memory.records import AnswerUsed, Fate, Session, SessionStatus, Used, Via
 from ..recall.answer import Answer
 from ..recall.recall import Request, recall
 from ..recall.sources import CHUNKS, MEMORIES, file_of, versions
-from ..schemas import sessions as schemas
+from ..schemas import learning as schemas
 from ..store import sessions
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import view_of
 
 _NAME_CHARS: Final = 200

@@ -9,21 +9,29 @@ import mmap
 import os
 import sqlite3
 import time
+from itertools import combinations
+from typing import Final
 
 import msgspec
 
 from ..config.editing import field_without_key, owners_keys
-from ..errors import ConfigInvalid, Forbidden, InvalidInput, NotFound, ThermoclineError
+from ..config.settings import STATIC
+from ..errors import ConfigInvalid, Conflict, Forbidden, InvalidInput, NotFound, ThermoclineError
+from ..llm.encoder import Encoder
 from ..maintenance import history as days
 from ..memory.checks import check_agent
+from ..memory.records import Memory
+from ..memory.vectors import cosine
 from ..schemas import status as schemas
 from ..schemas.common import DryRun
-from ..store import history, index_backlog, key_values
+from ..schemas.stats import EncoderTrial, EncoderView, EncodingEstimate, NearTexts
+from ..store import history, key_values, kinds
 from ..store.agent_store import AgentStore
+from ..store.selecting import Filters, newest
 from ..store.tree_rows import totals
+from ..vectors.agent_vectors import background_seconds
 from .history import everything, forget_everything
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import view_of
 
 
@@ -101,7 +109,7 @@ async def _agent_status(scope: Scope, store: AgentStore) -> schemas.AgentStatus:
             upkeep=daemon.upkeep.status(agent, db).brief,
             index=index,
             vectors=daemon.vectors.status(agent),
-            unindexed=index_backlog.count(db),
+            unindexed=kinds.backlog_count(db),
         )
 
     return await store.read(read)
@@ -195,3 +203,78 @@ async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> sche
     await agents.forget(agent)
     scope.daemon.problems.forget(agent)
     return answer
+
+
+_TRIED: Final = 10
+_ESTIMATED: Final = 10_000
+
+
+@Operation("GET", "/api/encoder")
+async def show_encoder(scope: Scope) -> EncoderView:
+    """Show which model encodes texts as vectors, where they go, and what it costs."""
+    encoder = scope.daemon.encoder
+    memories = sum(await scope.read(totals))
+    return EncoderView(encoder.state(), memories, _encoding_estimate(encoder, memories))
+
+
+@Operation("POST", "/api/encoder/try", role="write")
+async def try_encoder(scope: Scope) -> EncoderTrial:
+    """Encode the agent's ten newest memories, and store nothing."""
+    encoder = scope.daemon.encoder
+    model = encoder.model
+    if model is None:
+        raise Conflict("no encoder is configured", hint="name a model in llm.models.embed")
+
+    def read(db: sqlite3.Connection) -> tuple[int, list[Memory]]:
+        return sum(totals(db)), newest(db, Filters(), limit=_TRIED, now=scope.now)
+
+    async with scope.store(trial=True) as store:
+        count, memories = await store.read(read)
+    encoder.end_pause()
+    # Starts the process, which is not to count.
+    await encoder.encode((), model=model)
+    began = time.monotonic()
+    encoding = await encoder.encode([memory.text for memory in memories], model=model)
+    seconds = time.monotonic() - began
+    began = time.monotonic()
+    query = memories[0].text if memories else model.removeprefix(STATIC)
+    await encoder.encode((query,), model=model, role="query")
+    return EncoderTrial(
+        encoder.state(),
+        count,
+        _encoding_estimate(encoder, count),
+        len(memories),
+        round(seconds, 4),
+        round(time.monotonic() - began, 4),
+        _nearest_texts(memories, encoding.vectors),
+    )
+
+
+def _encoding_estimate(encoder: Encoder, memories: int) -> EncodingEstimate | None:
+    measured = encoder.measured()
+    if measured is None or not measured.texts:
+        return None
+    seconds = measured.seconds / measured.texts
+    return EncodingEstimate(
+        measured.texts,
+        round(seconds * _ESTIMATED, 1),
+        round(measured.tokens_in / measured.texts * _ESTIMATED),
+        None if measured.dollars is None else measured.dollars / measured.texts * _ESTIMATED,
+        round(background_seconds(memories, seconds), 4),
+    )
+
+
+def _nearest_texts(memories: list[Memory], vectors: tuple[bytes | None, ...]) -> NearTexts | None:
+    encoded = [
+        (memory, vector)
+        for memory, vector in zip(memories, vectors, strict=True)
+        if vector is not None
+    ]
+    pairs = [
+        (cosine(first[1], second[1]), first[0], second[0])
+        for first, second in combinations(encoded, 2)
+    ]
+    if not pairs:
+        return None
+    near, first, second = max(pairs, key=lambda pair: pair[0])
+    return NearTexts((first.id, second.id), (first.text, second.text), round(near, 4))

@@ -24,8 +24,7 @@ from ..schemas.recall import HitView
 from ..store import history, outbox
 from ..store.selecting import Filters
 from .memories import listed
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 from .views import memory_as, memory_view, view_of
 
 _SHORTEST_PREFIX: Final = 4

@@ -22,9 +22,8 @@ from ..schemas.recall import NOT_SURE, ContextQuery, RecallBody, RecallResult
 from ..schemas.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
 from . import memories, profclaw, scalyclaw
 from .context import ask as context_block
-from .operation import Operation, Run
+from .operation import Operation, Run, Scope
 from .recall import ask as ask_recall
-from .scope import Scope
 from .views import secret_warning, view_of
 
 # A whole file would not fit into a model's window.

@@ -8,8 +8,7 @@ from ..errors import InvalidInput, NotFound
 from ..memory.metadata import validate
 from ..memory.records import Omission
 from ..schemas import upkeep as schemas
-from .operation import Operation
-from .scope import Scope
+from .operation import Operation, Scope
 
 
 @Operation("GET", "/api/upkeep")

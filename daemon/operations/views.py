@@ -17,7 +17,7 @@ from ..memory.scoring import score_of, tier_of
 from ..recall.answer import Hit
 from ..schemas.memory import MemoryView
 from ..schemas.recall import Explanation, HitView
-from .scope import Scope
+from .operation import Scope
 
 T = TypeVar("T")
 View = TypeVar("View", bound=msgspec.Struct)

@@ -9,9 +9,8 @@ import msgspec
 
 from ..language.thesaurus import thesaurus
 from ..memory.agent_files import Skill
-from ..memory.entities import Entity
 from ..memory.experiences import Experience
-from ..memory.records import Memory, Pair
+from ..memory.records import Entity, Memory, Pair
 from ..store.agent_entries import OwnEntry
 from .query import Query
 from .ranking import Ranked

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from ..language.secrets import clear
 from ..memory import agent_files, hot, markdown, tree_nodes
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
-from ..memory.entities import Entity
 from ..memory.experiences import Experience
 from ..memory.messages import estimated_tokens
+from ..memory.records import Entity
 from ..store import agent_entries, entities, hot_rows, tree_rows
 from ..store.agent_entries import OwnEntry
 from ..store.selecting import Filters

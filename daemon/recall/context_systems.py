@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from ..language.secrets import clear, holds_secret
 from ..memory import hot, markdown, tree_nodes
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
-from ..memory.entities import Entity
 from ..memory.messages import estimated_tokens
-from ..memory.records import Memory
+from ..memory.records import Entity, Memory
 from ..schemas.recall import Preset
 from ..store import agent_entries, entities, hot_rows, key_values, selecting, tree_rows
 from .answer import Hit

@@ -144,7 +144,6 @@ _ASKING_SHARE: Final = 0.5
 # The pairs of characters of an unspaced script overlap.
 _OVERLAPPING: Final = 0.5
 _HAN_PAIR: Final = re.compile("[\u3400-\u9fff]{2}")
-_ASKING: Final = re.compile(r"[^.!?\n]+\?")
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
 
 # Consecutive words, normalised as in the index but not stemmed.
@@ -382,6 +381,20 @@ def _without_grammar(phrase: Phrase) -> Phrase:
     return tuple(word for word in phrase if word not in functions) or phrase
 
 
+def asked_in(text: str) -> str:
+    """What of a text is compared by meaning: of a message the sentences that ask, else all of it.
+
+    The vector of a whole message is that of its small talk. "" for a message that asks nothing.
+    """
+    text = unicodedata.normalize("NFKC", text[:MOST_CHARS])
+    is_message = len(text.split()) > LONG and len(_SENTENCE.findall(text)) > 1
+    return _asking(text) if is_message else text
+
+
+def _asking(text: str) -> str:
+    return " ".join(part.strip() for part in _SENTENCE.findall(text) if "?" in part)
+
+
 def match_expression(words: tuple[str, ...], phrases: tuple[Phrase, ...] = ()) -> str:
     """The full-text expression for all `phrases` and any of `words`.
 
@@ -434,7 +447,7 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 
 def _asks_for_past(text: str, every: Sequence[str]) -> bool:
-    asking = index_words(" ".join(_ASKING.findall(text))) if len(every) > LONG else every
+    asking = index_words(_asking(text)) if len(every) > LONG else every
     if not vocabulary.words("once").isdisjoint(asking):
         return True
     folded = fold(" ".join(asking))

@@ -37,7 +37,9 @@ _PER_CATEGORY: Final = 20
 # Among more memories any topic is spoken of by chance, and looking them up takes longer.
 _MANY: Final = 3_000
 # The number of the nearest in meaning that are candidates; more cost time and add nothing.
-_NEAREST: Final = 12
+_NEAREST: Final = 8
+# ScalyClaw's for each result.
+_PER_RESULT: Final = 3
 _WIDER: Final = 8
 # The maximum number of results that are shown unless the caller says how many, if the first is not
 # sure.
@@ -153,7 +155,7 @@ def measure_candidates(db: sqlite3.Connection, request: Request, tuning: Tuning)
     tops = [*(named.path for named in request.reasoned), *(named.path for named in paths)]
     below = [path for path in tree.nodes if any(is_within(path, top) for top in tops)]
     wider = _wider(request)
-    named = islice(near, wider * (_NEAREST if request.preset is None else MOST_NEAR))
+    named = islice(near, wider * _NEAREST if request.preset is None else None)
     pool = _pool(db, query, postings, below, [*named], sources, request, tuning)
     if near and wider > 1:
         passing = near.keys() & {entry.key for entry in pool.entries}
@@ -231,7 +233,8 @@ def _near(request: Request, query: Query, sources: Conditions) -> dict[int, floa
     nearness = request.nearness
     if nearness is None or request.mode == "tree" or request.preset == "tinyclaw" or query.of_time:
         return {}
-    nearest = nearness.nearest(_wider(request) * MOST_NEAR)
+    most = MOST_NEAR if request.preset is None else max(MOST_NEAR, _PER_RESULT * request.limit)
+    nearest = nearness.nearest(_wider(request) * most)
     return {key: cosine for key, cosine in nearest if any(source.has(key) for source, _ in sources)}
 
 

@@ -1,1 +1,10 @@
 """Tasks, log, problems, signals and places: what the process needs to run."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+# The release that runs, without a search among the installed packages.
+VERSION: Final = "0.1.0"

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     # isort: off
     from . import (
-        common, conversations, encoder, experiences, files, hot, memory, agent_files, profclaw,
-        recall, scalyclaw, sealing, sessions, stats, status, sync, tools, tree, upkeep,
+        common, conversations, files, learning, memory, profclaw, recall, scalyclaw, sealing, stats,
+        status, sync, tiers, tools, upkeep,
     )  # fmt: skip
     # isort: on
 

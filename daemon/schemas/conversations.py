@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from ..memory.records import Distilled as Distilled
 from .common import CategoryPath, Endpoint, Input, Json, Method, NotBlank, Position, Share, Time
-from .experiences import ExperienceView
+from .learning import ExperienceView
 from .memory import MemoryView
 from .recall import Expense
 

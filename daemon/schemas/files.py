@@ -6,11 +6,11 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.indexed_files import FilesBrought
-from ..memory.indexed_files import IndexedChunk as IndexedChunk
-from ..memory.indexed_files import IndexedFile as IndexedFile
-from ..memory.indexed_files import IndexState as IndexState
-from ..memory.indexed_files import WatchedPath as WatchedPath
+from ..memory.records import FilesBrought
+from ..memory.records import IndexedChunk as IndexedChunk
+from ..memory.records import IndexedFile as IndexedFile
+from ..memory.records import IndexState as IndexState
+from ..memory.records import WatchedPath as WatchedPath
 from .common import Input, Paged, PageOf, RecallLimit, Share, Words
 
 FilePath = Annotated[str, Meta(min_length=1, max_length=4_096)]

@@ -6,12 +6,11 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.entities import Entity
-from ..memory.records import Pair, Type
+from ..memory.records import Entity, Pair, Type
 from ..memory.tree_nodes import NamedCategory
 from .common import AgentName, Endpoint, Input, Json, Method, RecallLimit, Time, Words
-from .experiences import ExperienceView
 from .files import FoundChunk
+from .learning import ExperienceView
 from .memory import FilterFields, MemoryView
 
 Source = Literal["memory", "pair", "file", "episode", "reflection", "skill", "experience", "entity"]

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.entities import EntityType
+from ..memory.records import EntityType
 from .common import Input
 from .tools import Tool, doc
 

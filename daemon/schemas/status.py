@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from ..memory.indexed_files import IndexState
+from ..memory.records import IndexState
 from .common import Input, Json
 from .sync import ReplicationStatus
 from .upkeep import UpkeepBrief

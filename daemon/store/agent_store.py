@@ -27,9 +27,9 @@ from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .erasure import Erasure
 from .kinds import rebuild_indexes
 from .limits import enforce_all_limits, is_due
+from .readers import WriteHealth, probe, take_room
 from .transaction import StateFile
 from .uses import UseCounter
-from .write_health import WriteHealth, probe, take_room
 from .writer import Committed, Operation
 
 T = TypeVar("T")

@@ -16,10 +16,16 @@ from typing import Final, TypeVar
 from thermocline.sync import HybridClock
 
 from ..config.settings import Quotas, StoreSettings
-from ..errors import NotFound, QuotaReached, ShuttingDown, ThermoclineError, Unavailable
+from ..errors import (
+    NotFound,
+    QuotaReached,
+    ShuttingDown,
+    ThermoclineError,
+    Unavailable,
+    translate_os,
+)
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
-from ..runtime.os_errors import translate_os
 from . import chunk_database
 from .agent_paths import AgentPaths, StoreContext
 from .agent_store import AgentStore

@@ -1,19 +1,32 @@
 """Applying rows from elsewhere: a replica, an archive, an import, a damaged database.
 
 Each is merged with the row that is here, so copies may arrive at any time, in any order, any number
-of times.
+of times. Rows as lines of JSON are the format of backups and exports.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from thermocline.sync import ABSENT, TOO_HIGH, Applied, Received, Row, merge, outlived, stamps
+import msgspec
+
+from thermocline.sync import (
+    ABSENT,
+    TOO_HIGH,
+    Applied,
+    Clocks,
+    Received,
+    Row,
+    merge,
+    outlived,
+    stamps,
+)
 from thermocline.sync import changed as changed_row
 
 from ..errors import InvalidInput, StoreDamaged, ThermoclineError
+from ..memory.records import is_outside
 from . import history, limits, memory_rows, merging, rows, tree_rows
 from .kinds import KINDS, kind_of
 from .rows import JoinResult, Kind
@@ -285,3 +298,49 @@ def _repair_links(tx: Transaction, came: Iterable[Received | Row]) -> None:
 def _may_loosen(row: Row) -> bool:
     """Whether a new memory may leave a link dangling, or in a circle."""
     return not row.data or "merged_into" in row.data or "superseded_by" in row.data
+
+
+_MEMORY: Final = "memory"
+_LONGEST_LINE: Final = 16_777_216
+
+
+class _Line(msgspec.Struct):
+    kind: str
+    id: str
+    clocks: Clocks
+    data: dict[str, Any] | None = None
+
+
+def line_of(row: Row, *, to_read: bool = False) -> bytes:
+    """A row as one line of JSON; `to_read`: a memory from outside is marked with its source."""
+    data, clocks = row.encoded()
+    whole = {
+        "kind": row.kind,
+        "id": row.id,
+        "data": None if data is None else msgspec.Raw(data.encode()),
+        "clocks": msgspec.Raw(clocks.encode()),
+    }
+    source = row.data.get("source") if to_read and row.kind == _MEMORY else None
+    if isinstance(source, str) and is_outside(source):
+        whole["quoted_from"] = source
+    return msgspec.json.encode(whole) + b"\n"
+
+
+def rows_in(lines: BinaryIO) -> Iterator[Row | None]:
+    """The row of each line; None for an invalid line."""
+    while line := lines.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+            while (rest := lines.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield None
+        elif line.strip():
+            yield row_of(line)
+
+
+def row_of(line: bytes) -> Row | None:
+    """The row in a line; None if it is not valid."""
+    try:
+        result = msgspec.json.decode(line, type=_Line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return Row(kind=result.kind, id=result.id, data=result.data or {}, clocks=result.clocks)

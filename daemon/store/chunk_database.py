@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from .connection import connect, lost_words, uri
-from .derived_database import DerivedSchema, open_derived, remove, version_of
+from .connection import DerivedSchema, connect, lost_words, open_derived, remove, uri, version_of
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, counts_table, full_text_tables
 
 FILE_NAME: Final = "index.db"

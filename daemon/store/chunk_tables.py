@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
-from ..memory.indexed_files import IndexedChunk, IndexedFile
+from ..memory.records import IndexedChunk, IndexedFile
 from ..memory.scoring import DAY
 from . import full_text
 from .chunk_database import SCHEMA
-from .derived_database import transaction
+from .connection import transaction
 from .schema import CHUNK_COUNTS
 from .transaction import IndexEntry
 

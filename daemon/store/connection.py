@@ -1,11 +1,18 @@
-"""Connections to SQLite databases that a disk may have damaged."""
+"""Connections to SQLite databases that a disk may have damaged.
+
+A derived database is one whose content can be made again: its commits do not wait for the disk, and
+a damaged file, or one of another version, is replaced by an empty one.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from ..memory.records import is_outside
 
@@ -80,6 +87,13 @@ def connect(path: Path, options: str) -> ReadingConnection:
     return db
 
 
+def open_snapshot(path: Path) -> ReadingConnection:
+    """A connection that sees what was committed before its first query, whatever is written."""
+    db = connect(path, "mode=rw")
+    db.execute("BEGIN")
+    return db
+
+
 def register_functions(db: sqlite3.Connection) -> None:
     """Register the SQL functions that conditions on memories need."""
     db.create_function("is_outside", 1, is_outside, deterministic=True)
@@ -120,3 +134,84 @@ def uri(path: Path) -> str:
     """The URI of a file, to which options can be added."""
     escaped = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return f"file:{escaped}"
+
+
+_DERIVED_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class DerivedSchema(msgspec.Struct, frozen=True):
+    """What such a file holds."""
+
+    version: int
+    tables: Sequence[str]
+    before: Sequence[str] = ()  # pragmas of an empty file
+    always: Sequence[str] = ()  # pragmas of each connection that writes
+
+
+def open_derived(path: Path, schema: DerivedSchema) -> sqlite3.Connection:
+    """The connection for writing (`sqlite3.Error`: refused); an unusable file is replaced."""
+    for _ in range(2):
+        try:
+            db = connect(path, "mode=rwc")
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF not in _DERIVED_DAMAGE:
+                raise
+        else:
+            if _prepare(db, schema):
+                return db
+        remove(path)
+    raise sqlite3.OperationalError(f"cannot replace {path}")
+
+
+def _prepare(db: sqlite3.Connection, schema: DerivedSchema) -> bool:
+    """Set up the connection, and the tables of an empty file; False: it is closed and unusable."""
+    try:
+        version = version_of(db)
+        if version not in {0, schema.version}:
+            db.close()
+            return False
+        for pragma in (*(() if version else schema.before), "journal_mode = WAL"):
+            db.execute(f"PRAGMA {pragma}").fetchone()
+        # A lost commit only costs making it again; the log keeps the database consistent.
+        db.execute("PRAGMA synchronous = NORMAL" if version else "PRAGMA synchronous = OFF")
+        for pragma in schema.always:
+            db.execute(f"PRAGMA {pragma}").fetchone()
+        if not version:
+            with transaction(db):
+                for statement in schema.tables:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {schema.version}")
+            db.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.DatabaseError as error:
+        db.close()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DERIVED_DAMAGE:
+            return False
+        raise
+    except BaseException:
+        db.close()
+        raise
+    return True
+
+
+def remove(path: Path) -> None:
+    """Remove a file; open connections keep its content."""
+    for suffix in ("-wal", "-shm", ""):
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+
+
+def version_of(db: sqlite3.Connection, schema: str = "main") -> int:
+    """The version of a file's tables; 0: it is empty."""
+    return int(db.execute(f"PRAGMA {schema}.user_version").fetchone()[0])
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """A transaction: committed at the end of the block, rolled back on an exception."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

@@ -9,9 +9,18 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
+from ..errors import (
+    NO_FILES,
+    Conflict,
+    DiskFull,
+    ReadOnly,
+    StoreDamaged,
+    ThermoclineError,
+    Unavailable,
+    out_of_files,
+    translate_os,
+)
 from ..runtime import atomic
-from ..runtime.os_errors import NO_FILES, out_of_files, translate_os
 from . import chunk_database
 from .connection import ReadingConnection, connect, lost_words
 from .schema import COUNTED, Migration

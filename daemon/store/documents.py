@@ -13,7 +13,7 @@ import msgspec
 from ..config.settings import Rules
 from ..memory import markdown, tree_nodes
 from ..memory.scoring import record
-from . import hot_rows, memory_md, meta, metrics, tree_rows
+from . import hot_rows, memory_md, meta, tree_rows
 from .memory_rows import SELECT, from_row
 from .transaction import StateFile, Transaction
 
@@ -77,7 +77,7 @@ def tree_document(db: sqlite3.Connection) -> dict[str, Any]:
 
 def metrics_document(db: sqlite3.Connection, now: float) -> dict[str, Any]:
     """The stored counters under EvoClaw's names, with 0 as the default."""
-    values = metrics.totals(db, now)
+    values = meta.counter_totals(db, now)
     today = time.strftime("%Y-%m-%d", time.localtime(now))
     result: dict[str, Any] = {"_schema_version": "2.0"}
     for name in (*STORED_METRICS, "total_stored", "total_evicted", "total_retrieved"):

@@ -18,11 +18,10 @@ import msgspec
 
 from thermocline.sync import HybridClock
 
-from ..errors import StoreDamaged
+from ..errors import StoreDamaged, translate_os
 from ..runtime import atomic
-from ..runtime.os_errors import translate_os
 from ..runtime.problems import Problems
-from . import chunk_database, documents, index_backlog, meta, state_files
+from . import chunk_database, documents, kinds, meta, state_files
 from .agent_paths import AgentPaths, StoreContext
 from .database import FILE_NAME, connect_reader, connect_writer, migrate, translate
 from .documents import FILES
@@ -328,7 +327,7 @@ async def start_engine(
 
 
 async def _index_backlog(writer: Writer) -> None:
-    while await writer.submit(index_backlog.reduce, durable=False):
+    while await writer.submit(kinds.reduce_backlog, durable=False):
         pass
 
 
@@ -387,7 +386,7 @@ def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | Non
         now = context.now()
         sound = checked is not None and max(context.since, now - _WEEK) <= checked <= now
         doubtful = unclean or not sound
-        behind = index_backlog.count(db) > 0
+        behind = kinds.backlog_count(db) > 0
         return _Opened(db, *read_clock(db), doubtful and not is_new, is_current(db), behind)
     except sqlite3.Error as error:
         db.close()

@@ -22,7 +22,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ..language.names import mentions
-from ..memory.entities import (
+from ..memory.indexing import fold
+from ..memory.records import (
     ENTITY_TYPES,
     LONGEST_NAME,
     UNKNOWN_TYPE,
@@ -31,7 +32,6 @@ from ..memory.entities import (
     name_key,
     words_of,
 )
-from ..memory.indexing import fold
 from .names import NAME_WORD, NamingMemory, memories_with, most_introduced
 
 FADES_AFTER: Final = 90 * 86_400.0

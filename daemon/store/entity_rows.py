@@ -12,8 +12,7 @@ from thermocline.sync import Fields, Row
 
 from ..errors import InvalidInput
 from ..memory.checks import check_short, check_time
-from ..memory.entities import Entity, keys_named, name_key
-from ..memory.records import ENTITIES
+from ..memory.records import ENTITIES, Entity, keys_named, name_key
 from . import full_text, rows
 from .entities import Stated, canonical, entity_at, spelling, stated
 from .rows import Kind

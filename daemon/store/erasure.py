@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ..errors import ShuttingDown, ThermoclineError
+from ..errors import ShuttingDown, ThermoclineError, translate_os
 from ..memory.agent_files import EPISODES
 from ..memory.similarity import text_digest, words
 from ..memory.tree_nodes import ROOT, ancestors, title
 from ..runtime import atomic, line_file
-from ..runtime.os_errors import translate_os
 from . import agent_entries, full_text, history, hot_rows, memory_rows, notes, rows, tree_rows
 from .agent_entries import OwnEntry
 from .agent_paths import AgentPaths

@@ -12,7 +12,7 @@ from ..config.settings import Rules
 from ..memory import tree as trees
 from ..memory import tree_nodes
 from ..memory.scoring import WarmEntry, entry_score, expired_from_warm, overflow
-from . import erasure, experiences, hot_rows, memories, metrics, tree_rows
+from . import erasure, experiences, hot_rows, memories, meta, tree_rows
 from .memory_rows import index_new
 from .transaction import Transaction
 
@@ -42,7 +42,7 @@ def enforce_limits(tx: Transaction) -> None:
         _settle_warm(tx)
     if tx.ticked or tx.counted or tx.has_changed:
         # The clock too, so that no stamp is issued twice, even if the wall clock is set back.
-        metrics.note_clock_state(tx)
+        meta.note_clock_state(tx)
     index_new(tx)
 
 

@@ -1,4 +1,4 @@
-"""The operations on memories. Each changes rows; the rest follows in `_applied`."""
+"""The operations on memories. Each changes rows; the rest follows in `memory_rows`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from thermocline.sync import changed
 
 from ..errors import Conflict, NotFound
 from ..language.comparison import is_duplicate
-from ..memory.merging import merge
 from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..memory.scoring import score_of, tier_of
 from . import memory_rows, merging, names, rows, tree_rows, uses
@@ -28,6 +27,7 @@ from .memory_rows import (
     to_row,
     unlink,
 )
+from .merging import merged_fields
 from .transaction import Transaction
 
 SHORTEST_PREFIX: Final = 4
@@ -100,7 +100,7 @@ def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
     These are tags, references, subject, outcome and data, a pin, a later expiry, a higher
     importance, and a category in place of the default.
     """
-    new = merge(repeated, known, share=0.0)
+    new = merged_fields(repeated, known, share=0.0)
     new = msgspec.structs.replace(
         new,
         importance=max(known.importance, repeated.importance),

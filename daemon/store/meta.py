@@ -2,16 +2,24 @@
 
 But for the clock no note is essential, so damage is not an error: an unreadable note counts as
 missing.
+
+Beside the clock stand the counts of `metrics.json`: nearly every commit counts something, and a
+row costs several pages. Each consolidation moves them into this device's row of the kind `metrics`;
+what is shown is the sum of all devices.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from ..errors import StoreDamaged
+from ..memory.scoring import DAY
+from . import rows
+from .rows import Kind
 from .transaction import ClockState, Transaction
 
 T = TypeVar("T")
@@ -70,3 +78,69 @@ def _decoded(content: bytes, kind: type[T]) -> T | None:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, RecursionError):
         return None
+
+
+COUNTERS: Final = Kind(name="metrics", history=False)
+
+
+def counter_totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
+    """Every counter by name: the sum over all devices, or the latest of times (`last_…`).
+
+    A time in the future is ignored: a sum of times, as EvoClaw makes them, or a wrong clock.
+    """
+    sums: dict[str, float] = {}
+    devices = [_numbers(msgspec.json.decode(data)) for _, data in rows.live_rows(db, COUNTERS)]
+    for counters in (clock_state(db).counted, *devices):
+        for name, value in counters.items():
+            known = sums.get(name, 0.0)
+            if not name.startswith("last_"):
+                sums[name] = known + value
+            elif value <= now + DAY:
+                sums[name] = max(known, value)
+    return sums
+
+
+def note_clock_state(tx: Transaction, *, moved: bool = False) -> None:
+    """Write the clock and the transaction's counts, added to those before unless these `moved`."""
+    before = tx.cache.clock_state or clock_state(tx.db)
+    counted = {} if moved else _added(before.counted, tx.counted)
+    changes = before.changes + tx.has_changed
+    tx.cache.clock_state = ClockState(tx.clock.last, tx.clock.issued, counted, changes)
+    write(tx, CLOCK, tx.cache.clock_state)
+
+
+def move_counts(tx: Transaction) -> None:
+    """Add the noted counts to this device's row, which is replicated."""
+    counted = clock_state(tx.db).counted
+    if not counted:
+        return
+    row = rows.load(tx.db, COUNTERS, tx.device)
+    data = row.data if row is not None else {}
+    data = data | _added(_numbers(data), counted)
+    # Counters of one day are dropped once another day is counted.
+    last = max(map(_day, counted))
+    current = {name: value for name, value in data.items() if not last or _day(name) in {"", last}}
+    rows.write(tx, COUNTERS, tx.device, current)
+    note_clock_state(tx, moved=True)
+
+
+def import_counters(tx: Transaction, values: Mapping[str, float]) -> None:
+    """Take over counters from elsewhere, if nothing was counted yet."""
+    if not counter_totals(tx.db, tx.now):
+        tx.counted = _added(tx.counted, values)
+
+
+def _added(counters: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:
+    sums = {
+        name: value if name.startswith("last_") else counters.get(name, 0.0) + value
+        for name, value in more.items()
+    }
+    return {**counters, **sums}
+
+
+def _day(name: str) -> str:
+    return name.partition("@")[2]
+
+
+def _numbers(data: dict[str, Any]) -> dict[str, float]:
+    return {n: float(v) for n, v in data.items() if isinstance(v, int | float)}

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Conflict
-from ..memory.sessions import AnswerUsed, Fate, Session, SessionStatus, Used, Via
+from ..memory.records import AnswerUsed, Fate, Session, SessionStatus, Used, Via
 from .record_kind import RecordKind, is_short
 from .transaction import Transaction
 

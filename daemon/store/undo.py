@@ -91,8 +91,6 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outc
         if (outcome := _unmake(tx, *name, number, by)) is not None:
             outcomes[name] = outcome
     for name, versions_ in changed.items():
-        if outcomes.get(name) == DELETED:
-            continue
         if _put_back(tx, versions_):
             outcomes[name] = PUT_BACK
         elif _changed_since(tx, *name, versions_[-1].number, by):

@@ -17,8 +17,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ..errors import ShuttingDown, ThermoclineError
-from ..runtime.os_errors import translate_os
+from ..errors import ShuttingDown, ThermoclineError, translate_os
 from .agent_paths import FailedSyncs
 from .connection import BUSY_MILLISECONDS
 from .database import LOG_PAGES, translate

@@ -17,8 +17,15 @@ from ..language.sentences import sentences
 from ..language.speech import is_command, without_cited
 from ..llm.model import Part
 from ..llm.replies import one_line, one_of, share_of, short_list
-from ..memory.entities import UNKNOWN_TYPE, EntityType
-from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
+from ..memory.records import (
+    DEFAULT_EVENT,
+    INFERRED,
+    OBSERVED,
+    UNKNOWN_TYPE,
+    USER_STATED,
+    EntityType,
+    Type,
+)
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import BufferedTurn, Conversation
 from .model_or_rules import AskOptions, Derived, ModelOrRules

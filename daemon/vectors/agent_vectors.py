@@ -32,7 +32,7 @@ _BATCH: Final = 64
 # The texts that are compared with the file at once, within milliseconds.
 _SLICE: Final = 1_000
 _LAST_ROW: Final = (1 << 59) - 1
-# Between two comparisons: in seconds, and as a multiple of the time of the last.
+# Between two comparisons: in seconds, and as a multiple of the work of the last.
 _COMPARED_SECONDS: Final = 1.0
 _COMPARED_TIMES: Final = 20.0
 _PROGRESS_SECONDS: Final = 1.0
@@ -210,20 +210,20 @@ class AgentVectors:
         self._changed, self._compare_after = set(_ENCODED), 0.0
 
     async def _compare(self) -> None:
-        began, changed = time.monotonic(), self._changed
+        changed, seconds = self._changed, 0.0
         self._changed = set()
         try:
             for name in _ENCODED:
                 if name in changed:
-                    await self._compare_source(_ENCODED[name])
+                    seconds += await self._compare_source(_ENCODED[name])
         except BaseException:
             self._changed |= changed
             raise
-        seconds = time.monotonic() - began
         self._compare_after = time.monotonic() + max(_COMPARED_SECONDS, _COMPARED_TIMES * seconds)
 
-    async def _compare_source(self, source: Source) -> None:
-        missing, total, last = array("q"), 0, _LAST_ROW
+    async def _compare_source(self, source: Source) -> float:
+        """Compare all texts of a source; the seconds that it took, without the pauses."""
+        missing, total, last, seconds = array("q"), 0, _LAST_ROW, 0.0
         while last >= 0:
             began = time.monotonic()
             texts = await self.store.read(partial(_versions, source, last), is_long=True)
@@ -237,10 +237,12 @@ class AgentVectors:
             missing.extend(difference.missing)
             total += len(texts)
             last = first - 1
+            seconds += time.monotonic() - began
             await _pause(began)
         under_way = frozenset(self._in_flight)
         self._missing[source.name] = array("q", (key for key in missing if key not in under_way))
         self._total[source.name] = total
+        return seconds
 
     async def _take(self, encoding: Encoding, texts: Sequence[tuple[int, int]]) -> None:
         """Store vectors, in a generation of their own if the model is another one now."""

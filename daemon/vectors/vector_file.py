@@ -1,7 +1,15 @@
-"""`vectors.db`: the vectors of one agent's texts, by encoder.
+"""`vectors.db`: the vectors of one agent's texts, by the encoder that made them.
 
-Everything in it can be encoded again; it is neither replicated nor backed up.
-What was deleted is overwritten: a vector tells something of its text.
+`encoders` has a row for each encoder: its name in the configuration, and what tells whether the
+name still stands for the same model. The other tables have a row for each item, by encoder and by
+the item's key in recall: `bits` the signs of its vector, all of which are loaded to be searched
+(`bit_planes`), with the checksum of the text that was encoded; `vectors` the vector itself, a
+signed byte for each dimension, which is read for the few items that are near.
+
+While a new encoder is at work, the file has the vectors of two. Removing the row of the old one
+ends it in one step; `sweep` deletes its other rows afterwards. Everything can be encoded again:
+the file is neither replicated nor backed up. What was deleted is overwritten, since a vector tells
+something of its text.
 """
 
 from __future__ import annotations
@@ -15,25 +23,16 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 
-from ..errors import ShuttingDown
+from ..errors import ShuttingDown, translate_os
 from ..memory.vectors import sign_bits
-from ..runtime.os_errors import translate_os
-from ..store.connection import connect
+from ..store.connection import DerivedSchema, connect, open_derived, remove, transaction, version_of
 from ..store.database import translate
-from ..store.derived_database import (
-    DerivedSchema,
-    open_derived,
-    remove,
-    transaction,
-    version_of,
-)
 
 FILE_NAME: Final = "vectors.db"
 _CACHE_KB: Final = 512
 # Rows of a former encoder that are deleted at once, and pages that are given back at once.
 _SWEPT: Final = 2_000
 _TABLES: Final = (
-    # Rows of other tables whose encoder is missing here are leftovers.
     """
     CREATE TABLE encoders (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -43,7 +42,7 @@ _TABLES: Final = (
         probe BLOB NOT NULL
     ) STRICT
     """,
-    # `version` identifies the text; `bits` is empty for a text that cannot be encoded.
+    # The version is the text's CRC-32; `bits` is empty for a text that cannot be encoded.
     """
     CREATE TABLE bits (
         encoder INTEGER NOT NULL,

@@ -1,4 +1,8 @@
-"""The vectors that answer for one agent: bits in memory, vectors in the file."""
+"""The vectors that answer for one agent: their signs in memory, the vectors in the file.
+
+A search takes the items whose signs agree most with the question (`bit_planes`), reads the vectors
+of these few from the file, and orders them by their cosines.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,12 @@ import msgspec
 
 from ..errors import StoreDamaged
 from ..memory.bit_planes import BitPlanes
-from ..memory.vectors import MOST_NEAR, bit_count, cosine_to, sign_bits
+from ..memory.vectors import MOST_NEAR, Nearness, bit_count, cosine_to, numbers_of, sign_bits
 from . import vector_file
 from .vector_file import EncodedText, Generation
 
-# The items nearest by their bits of which the cosines are computed.
-_COMPARED: Final = 48
+# The items whose signs agree most, of which the cosines are computed.
+_COMPARED: Final = 32
 
 
 class _Loaded(msgspec.Struct, frozen=True):
@@ -33,7 +37,7 @@ class _Loaded(msgspec.Struct, frozen=True):
 class VectorIndex:
     """Compares questions with the items of one agent.
 
-    About 60 bytes an item. Its methods may be called on any thread; all of them block.
+    About 40 bytes an item with 256 dimensions. Its methods block, and may be called on any thread.
 
     Attributes:
         damaged: whether the file could not be read since `unload`.
@@ -90,7 +94,7 @@ class VectorIndex:
                 # They are there already if they were stored just before it was loaded.
                 loaded = _without(loaded, vectors.keys())
                 bits = [*map(sign_bits, vectors.values())]
-                added = BitPlanes.of(bits, loaded.bits.width)
+                added = BitPlanes.of(bits, len(loaded.bits.planes))
                 keys = loaded.keys + array("q", vectors)
                 self._loaded = _Loaded(generation, keys, loaded.bits.with_added(added))
 
@@ -166,27 +170,19 @@ def _load(db: sqlite3.Connection, model: str) -> _Loaded | None:
     return _Loaded(generation, keys, BitPlanes.of(bits, bit_count(generation.dimensions)))
 
 
-class Question:
-    """A `Nearness`: the items of an index and one question, as they were when it was asked."""
+class Question(Nearness):
+    """The items of an index and one question, as they were when it was asked."""
 
     def __init__(self, index: VectorIndex, loaded: _Loaded, vector: bytes) -> None:
         self._index = index
         self._loaded = loaded
-        self._bits = sign_bits(vector)
-        self._cosine = cosine_to(vector)
-        self._known: dict[int, float] = {}
+        self._vector = vector
 
     def nearest(self, limit: int) -> list[tuple[int, float]]:
         """The nearest items; see `Nearness`."""
-        keys = self._loaded.keys
-        places = self._loaded.bits.nearest(self._bits, max(_COMPARED, limit))
-        cosines = self.cosines([keys[place] for place in places])
-        return sorted(cosines.items(), key=lambda item: (-item[1], item[0]))[:limit]
-
-    def cosines(self, keys: Iterable[int]) -> dict[int, float]:
-        """The cosine of each of these items; see `Nearness`."""
-        keys, known = [*keys], self._known
-        if new := [key for key in keys if key not in known]:
-            vectors = self._index.read(self._loaded.generation, new)
-            known.update((key, self._cosine(vector)) for key, vector in vectors)
-        return {key: known[key] for key in keys if key in known}
+        loaded = self._loaded
+        places = loaded.bits.nearest(numbers_of(self._vector), max(_COMPARED, limit))
+        vectors = self._index.read(loaded.generation, [loaded.keys[place] for place in places])
+        cosine = cosine_to(self._vector)
+        near = [(key, cosine(vector)) for key, vector in vectors]
+        return sorted(near, key=lambda item: (-item[1], item[0]))[:limit]

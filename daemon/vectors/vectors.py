@@ -14,6 +14,7 @@ import msgspec
 from ..errors import ModelUnavailable, ShuttingDown, ThermoclineError
 from ..llm.encoder import Encoder
 from ..memory.vectors import Nearness
+from ..recall.query import asked_in
 from ..runtime.problems import Problems
 from ..schemas.status import VectorStatus
 from ..store.agent_store import AgentStore
@@ -73,15 +74,17 @@ class Vectors:
         agents.followers.append(self._soon.set)
 
     async def near(self, store: AgentStore, text: str) -> Near:
-        """How near the items of `store` are to `text`; waits `recall.embed_deadline_ms` at most.
+        """How near the items of `store` are to what `text` asks.
 
+        Waits `recall.embed_deadline_ms` at most.
         Never raises for an encoder that fails. The nearness may be used on any thread, and
         answers nothing once the agent is closed.
         """
         is_open = self._agents.open_stores().get(store.place.agent) is store
-        if self._encoder.model is None or not is_open or not text.strip():
+        compared = asked_in(text).strip()
+        if self._encoder.model is None or not is_open or not compared:
             return Near()
-        result = await self._of(store).near(text)
+        result = await self._of(store).near(compared)
         if isinstance(result, str):
             self._soon.set()
             return Near(note=f"found by words alone: {result}")

@@ -6,32 +6,29 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from thermocline.daemon.client import Client, ClientError, DaemonUnreachable
+sys.path.append(str(Path(__file__).parents[1] / "fixtures"))
 
-PROGRAM = (sys.executable, "-m", "thermocline.daemon.cli.main")
-DEADLINE_SECONDS = 15.0
+from daemon_process import Daemon, wait_until
+
+from thermocline.daemon.client import Client, ClientError
 
 
-class Stage:
+class Stage(Daemon):
     """One daemon in a temporary folder, and a narrator."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.agent = folder / "state" / "agents" / "default"
-        self.socket = folder / "t.sock"
         # Here a file; in earnest a database at Turso.
         self.replica = f"file:{folder / 'replica.db'}"
-        self.process: subprocess.Popen[bytes] | None = None
+        super().__init__(folder, "--set", f"sync.url={self.replica}")
+        self.agent = self.folder()
 
     def say(self, text: str) -> None:
         print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
@@ -39,38 +36,10 @@ class Stage:
     def show(self, *words: str) -> None:
         """Run a command as a person would, and show both sides."""
         print(f"  $ thermocline {shlex.join(words)}")
-        command = [*PROGRAM, "--socket", str(self.socket), *words]
+        command = [sys.executable, *self.program, "--socket", str(self.socket), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in (done.stdout + done.stderr).splitlines():
             print(f"    {line}")
-
-    def start(self) -> float:
-        """Start the daemon; return the seconds until it answered."""
-        began = time.monotonic()
-        command = [*PROGRAM, "--socket", str(self.socket), "daemon"]
-        command += ["--state-dir", str(self.folder / "state"), "--set", f"sync.url={self.replica}"]
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        while not self.answers():
-            if time.monotonic() - began > DEADLINE_SECONDS or self.process.poll() is not None:
-                raise SystemExit(f"the daemon did not start:\n{(self.folder / 'log').read_text()}")
-            time.sleep(0.01)
-        return time.monotonic() - began
-
-    def answers(self) -> bool:
-        try:
-            with self.client() as client:
-                return bool(client.status().ready)
-        except DaemonUnreachable:
-            return False
-
-    def client(self) -> Client:
-        return Client(str(self.socket))
-
-    def end(self, number: int) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-        self.process.wait(DEADLINE_SECONDS)
 
 
 def remember(stage: Stage) -> None:
@@ -91,7 +60,10 @@ def remember(stage: Stage) -> None:
 
 def look(stage: Stage) -> None:
     stage.say("SQLite is the truth; plain files show it, for people and for older tools.")
-    wait_for(lambda: "Ask before paying" in (stage.agent / "MEMORY.md").read_text())
+    wait_until(
+        lambda: "Ask before paying" in (stage.agent / "MEMORY.md").read_text(),
+        "the page shows the lesson",
+    )
     for path in sorted(stage.agent.glob("[!.]*")):
         print(f"    {path.name:26}{path.stat().st_size:>8} bytes")
     print()
@@ -106,10 +78,12 @@ def survive(stage: Stage) -> None:
     for writer in writers:
         writer.start()
     time.sleep(1.0)
-    stage.end(signal.SIGKILL)
+    stage.kill()
     for writer in writers:
         writer.join()
-    seconds = stage.start()
+    began = time.monotonic()
+    stage.start()
+    seconds = time.monotonic() - began
     with stage.client() as client:
         found = set(all_texts(client))
     lost = [text for text in told if text not in found]
@@ -140,21 +114,27 @@ def all_texts(client: Client) -> Iterator[str]:
 def mend(stage: Stage) -> None:
     stage.say("A state file that somebody else changes is set aside, and written again.")
     path = stage.agent / "hot-memory-state.json"
-    wait_for(lambda: path.exists() and "Ask before paying" in path.read_text())
+    wait_until(
+        lambda: path.exists() and "Ask before paying" in path.read_text(),
+        "the file shows the lesson",
+    )
     document = json.loads(path.read_text())
     document["critical_lessons"][0]["text"] = "Ask before paying more than 20 euros"
     path.write_text(json.dumps(document))
-    wait_for(lambda: [*stage.agent.glob("hot-memory-state.json.changed-*")] and path.exists())
+    wait_until(
+        lambda: bool([*stage.agent.glob("hot-memory-state.json.changed-*")]) and path.exists(),
+        "the file is written again",
+    )
     stage.show("status")
     stage.say("Zeros in the middle of the database are found, it is set aside and rebuilt.")
-    stage.end(signal.SIGTERM)
+    stage.stop()
     stage.start()
     stage.show("store", "The power went at noon", "--category", "home")
     with stage.client() as client:
         before = sum(1 for _ in all_texts(client))
         client.sync()
     # After an end like this the whole database is read.
-    stage.end(signal.SIGKILL)
+    stage.kill()
     database = stage.agent / "memory.db"
     with database.open("r+b") as file:
         file.seek(database.stat().st_size // 8192 * 4096)
@@ -162,8 +142,11 @@ def mend(stage: Stage) -> None:
     stage.start()
     with stage.client() as client:
         # What cannot be read any more comes back from the replica.
-        wait_for(lambda: sum(1 for _ in all_texts(client)) >= before)
-        wait_for(lambda: "database_rebuilt" in {p.code for p in client.status().problems})
+        wait_until(lambda: sum(1 for _ in all_texts(client)) >= before, "all memories are back")
+        wait_until(
+            lambda: "database_rebuilt" in {p.code for p in client.status().problems},
+            "the daemon tells of it",
+        )
         after = sum(1 for _ in all_texts(client))
     print(f"    {before} memories before, {after} after.")
     stage.show("status")
@@ -188,12 +171,12 @@ def lose(stage: Stage) -> None:
     stage.show("sync", "--now")
     with stage.client() as client:
         before = sum(1 for _ in all_texts(client))
-    stage.end(signal.SIGKILL)
-    shutil.rmtree(stage.folder / "state")
-    stage.show("restore", "--url", stage.replica, "--to", str(stage.folder / "state"))
+    stage.kill()
+    shutil.rmtree(stage.state)
+    stage.show("restore", "--url", stage.replica, "--to", str(stage.state))
     stage.start()
     stage.show("retrieve", "when does Maya arrive on a flight?")
-    wait_for(note.exists)
+    wait_until(note.exists, "the note is back")
     with stage.client() as client:
         after = sum(1 for _ in all_texts(client))
     print(f"    {before} memories before, {after} after; the note says: {note.read_text()!r}")
@@ -201,32 +184,14 @@ def lose(stage: Stage) -> None:
         raise SystemExit("a memory was lost")
 
 
-def wait_for(true: object) -> None:
-    assert callable(true)
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        if time.monotonic() > deadline:
-            raise SystemExit("waited in vain")
-        time.sleep(0.02)
-
-
-@contextmanager
-def a_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="thermocline-demo-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
 def main() -> None:
     for name in [name for name in os.environ if name.startswith(("THERMOCLINE_", "XDG_"))]:
         del os.environ[name]
     began = time.monotonic()
-    with a_folder() as folder:
-        stage = Stage(folder)
-        seconds = stage.start()
-        stage.say(f"A memory began in {folder}; it was ready in {seconds:.2f} s.")
+    with tempfile.TemporaryDirectory(prefix="thermocline-demo-") as folder:
+        stage = Stage(Path(folder))
+        stage.start()
+        stage.say(f"A memory began in {folder}; it was ready in {time.monotonic() - began:.2f} s.")
         print("While the demo runs, its commands work in another terminal, after this one:")
         print(f"  $ export THERMOCLINE_SOCKET={shlex.quote(str(stage.socket))}")
         try:
@@ -237,7 +202,7 @@ def main() -> None:
             condense(stage)
             lose(stage)
         finally:
-            stage.end(signal.SIGTERM)
+            stage.stop()
         stage.say(f"Stopped cleanly. The whole story took {time.monotonic() - began:.0f} s.")
 
 

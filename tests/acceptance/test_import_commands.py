@@ -149,7 +149,7 @@ def test_an_old_copy_takes_no_change_back(folder, shell, tmp_path, eventually):
     assert texts(shell) == {key: "Ana builds a plane"}
 
 
-def test_previews_at_the_same_time_count_each_entry_once(call: Any) -> None:
+def test_previews_at_the_same_time_count_each_entry_once(call):
     # Their transactions share a commit, so each is undone and run again alone.
     call.ok("PUT", "/api/kv/here", {"value": "now"})
     body = {

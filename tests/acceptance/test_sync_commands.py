@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from shells import Shell
 
-from thermocline.daemon.runtime.version import VERSION
+from thermocline.daemon.runtime import VERSION
 
 
 @pytest.fixture

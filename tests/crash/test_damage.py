@@ -339,7 +339,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Device, Pa
         yield device, device.folder(TEMPLATE), contents
 
 
-@pytest.mark.parametrize("every", [199, pytest.param(1, marks=pytest.mark.crash)])
+@pytest.mark.parametrize("every", [397, pytest.param(1, marks=pytest.mark.crash)])
 @pytest.mark.timeout(3600)
 def test_each_byte_of_each_state_file_may_be_flipped_and_each_length_cut(small, every, figure):
     device, template, expected = small

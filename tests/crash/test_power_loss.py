@@ -364,8 +364,8 @@ asyncio.run(main(Path(sys.argv[1])))
 
 @pytest.mark.parametrize("steps", ["AbCD", "AbtD", "AbrD"], ids=["commit", "emptying", "closing"])
 def test_a_commit_after_a_sync_that_failed_holds_though_one_before_it_was_not_synced(
-    steps: str, tmp_path: Path
-) -> None:
+    steps, tmp_path
+):
     if not recorded_disk.is_there():
         pytest.skip(recorded_disk.WHY_NOT)
 

@@ -189,8 +189,6 @@ def test_the_sweep_of_kills_notices_a_daemon_without_transactions(device, promis
 
 # At the start, and while a damaged database is rebuilt
 
-SPOILED = bytes(PAGE)
-
 
 @pytest.mark.parametrize(
     ("damaged", "given"),

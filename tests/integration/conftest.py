@@ -117,22 +117,6 @@ def many_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-class Clock:
-    """A wall clock that only a test moves; called, it gives its seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
-@pytest.fixture
-def wall() -> Clock:
-    """A wall clock that only the test moves."""
-    return Clock(1_700_000_000.0)
-
-
 @pytest.fixture
 def make_memory() -> Callable[..., Memory]:
     """`make_memory(number, ...)` is a memory to insert, its id and text made of the number."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.cli.local_models import with_local_model
+from thermocline.daemon.cli.models import with_local_model
 from thermocline.daemon.client import Client
 from thermocline.daemon.config.settings import Access, Grant
 from thermocline.daemon.errors import Forbidden

@@ -143,7 +143,7 @@ def test_the_beginning_of_an_id_is_enough_while_it_is_the_only_one(call):
     assert gone == {"id": stored["id"], "deleted": True}
 
 
-def test_a_beginning_of_several_ids_is_a_conflict(call: Any) -> None:
+def test_a_beginning_of_several_ids_is_a_conflict(call):
     # Of 1,500 random ids two begin with the same four digits, but for one time in 10^7.
     for _ in range(3):
         call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 500, "force": True})

@@ -15,9 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from thermocline.daemon.config.settings import Rules, Tuning
 from thermocline.daemon.memory import hot, tree_nodes
 from thermocline.daemon.memory import tree as trees
-from thermocline.daemon.memory.merging import stranded
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.scoring import WarmLimits, score_of
+from thermocline.daemon.memory.scoring import DAY, WarmLimits, score_of
 from thermocline.daemon.memory.tree_nodes import TreeLimits
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import (
@@ -32,6 +31,7 @@ from thermocline.daemon.store import (
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.limits import archive_faded, enforce_limits
 from thermocline.daemon.store.memory_rows import SELECT, from_row
+from thermocline.daemon.store.merging import stranded
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
@@ -42,6 +42,19 @@ NOW = 1_790_000_000.0
 def recalled(db: sqlite3.Connection, query: str) -> list[Memory]:
     answer = recall(db, Request(text=query, limit=20, now=NOW), Tuning())
     return [hit.memory for hit in answer.hits]
+
+
+async def test_what_has_faded_meanwhile_is_archived_by_itself(open_store, make_memory, wall):
+    store = await open_store(now=wall)
+    for number, uses_before in ((1, 0), (2, 30)):
+        fields = {"importance": 0.3, "access_count": uses_before, "created_at": wall.seconds}
+        memory = make_memory(number, **fields)
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    cold = "SELECT id FROM memories WHERE archived_at IS NOT NULL"
+    for days, archived in ((1, []), (40, [("m00001",)])):
+        wall.seconds += days * DAY
+        await store.run_maintenance()
+        assert await store.read(lambda db: db.execute(cold).fetchall()) == archived
 
 
 async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn_cold(

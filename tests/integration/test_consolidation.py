@@ -29,7 +29,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.schemas.upkeep import Consolidated, ConsolidationMode, Scores
-from thermocline.daemon.store import memories, meta, metrics, rows, tree_rows
+from thermocline.daemon.store import memories, meta, rows, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import metrics_document
 from thermocline.daemon.store.engine import CHECKED
@@ -313,7 +313,7 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept):
 
 async def test_a_sum_of_times_that_evoclaw_has_left_is_passed_over(upkept):
     def spoil(tx: Transaction) -> None:
-        rows.write(tx, metrics.KIND, "other", {"last_consolidation": 5 * NOW})
+        rows.write(tx, meta.COUNTERS, "other", {"last_consolidation": 5 * NOW})
 
     await upkept.store.write(spoil)
     await upkept.run("quick")

@@ -23,8 +23,7 @@ from daemon_process import PROGRAM, Daemon
 from static_model import write
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.doctor import device, remote
-from thermocline.daemon.doctor.checks import CHECKS, examine
+from thermocline.daemon.doctor import CHECKS, device, examine, remote
 from thermocline.daemon.doctor.context import UNIT, CheckResult, DeviceContext, begin
 from thermocline.daemon.llm import encoder
 from thermocline.daemon.schemas.status import Problem
@@ -194,9 +193,9 @@ def test_a_unit_whose_command_is_gone(patient):
     ],
 )
 def test_a_service_that_fails(
-    patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    told: str, level: str, message: str, fix: str,
-) -> None:  # fmt: skip
+    patient, tmp_path, monkeypatch,
+    told, level, message, fix
+):  # fmt: skip
     patient.write(UNIT, "[Service]\nExecStart=/bin/thermocline daemon\n")
     patient.write("bin/thermocline", "").chmod(0o755)
     patient.write("run/systemd/system/x", "")
@@ -411,9 +410,9 @@ def test_a_sqlite_without_full_text_search(patient, monkeypatch):
     ],
 )
 def test_a_check_that_cannot_be_made_hides_no_other(
-    patient: Patient, monkeypatch: pytest.MonkeyPatch,
-    error: Exception, message: str, fix: str,
-) -> None:  # fmt: skip
+    patient, monkeypatch,
+    error, message, fix
+):  # fmt: skip
     def fail(_: DeviceContext) -> Iterator[Any]:
         raise error
 

@@ -275,6 +275,17 @@ def test_what_was_made_by_somebody_else_and_is_gone_or_changed_again_is_listed(c
         assert {(row["kind"], row["id"], row["result"]) for row in done} == expected
 
 
+def test_what_a_program_deleted_and_made_anew_and_changed_has_one_outcome(call):
+    call.ok("PUT", "/api/kv/gate", {"value": "mine"})
+    since = time.time()
+    as_program(call, "Robot", "DELETE", "/api/kv/gate", None)
+    for value in ("theirs", "theirs, changed"):
+        as_program(call, "Robot", "PUT", "/api/kv/gate", {"value": value})
+    done = call.ok("POST", "/api/undo", {"by": "robot", "since": since})["results"]
+    assert [(row["id"], row["result"]) for row in done] == [("gate", "deleted")]
+    assert call("GET", "/api/kv/gate").status == 404
+
+
 def test_what_was_stored_before_is_not_undone_though_its_date_is_later(call):
     key = call.store("the fair begins", created_at=time.time() + 1_000_000)["id"]
     since = time.time()

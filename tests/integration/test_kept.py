@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from typing import Any
 
@@ -51,21 +52,33 @@ def test_the_code_of_a_gate_said_in_passing_is_nowhere_but_one_stored_on_purpose
     # Of six digits and more: four are in any file by chance, such as in the time of a row.
     said = [
         ("the gate out back is combo 36-4-21 if you ever have to tell Carla", "36-4-21"),
+<<<<<<< HEAD
         ("salon alarm 5926# , they tell me every time and i lose the paper", "5926#"),
         ("she has a code for the office door as well for dropping stuff off, 4419B", "4419B"),
         ("schlüsselkasten am vereinsheim 260481, damit ich an die wasseruhr komm", "260481"),
         ("mit der EC-Karte nehm ich immer die 441907, die merk ich mir", "441907"),
         ("1962-Rune ist das Passwort fürs Bedienfeld der Alarmanlage", "1962-Rune"),
         ("para abrir la verja del jardín marca 220569 y empuja fuerte", "220569"),
+=======
+        ("salon alarm 592618# , they tell me every time and i lose the paper", "592618#"),
+        ("she has a code for the office door as well for dropping stuff off, 441963B", "441963B"),
+        ("schlüsselkasten am vereinsheim 260417, damit ich an die wasseruhr komm", "260417"),
+        ("mit der EC-Karte nehm ich immer die 441093, die merk ich mir", "441093"),
+        ("1962-Rune ist das Passwort fürs Bedienfeld der Alarmanlage", "1962-Rune"),
+        ("para abrir la verja del jardín marca 220538 y empuja fuerte", "220538"),
+>>>>>>> main
         ("车库的门按 884261 就能开，别告诉别人", "884261"),
     ]
     for number, (text, _) in enumerate(said):
         call.ok("POST", "/api/turns", {"conversation": f"c{number}", "messages": [user(text)]})
         observe(call, user(text), conversation=f"c{number}")
     stored = call.store("the gate code is 4711")
+    # As a word: within stamps and ids its digits may follow each other by chance.
+    words = re.compile(
+        "|".join(rf"(?<![0-9A-Za-z.]){code}(?![0-9A-Za-z])" for _, code in said).encode()
+    )
     for path in daemon.state.rglob("*"):
-        data = content(path)
-        assert [code for _, code in said if code.encode() in data] == [], path
+        assert words.findall(content(path)) == [], path
     assert stored["text"] == "the gate code is 4711"
 
 
@@ -420,3 +433,22 @@ def test_what_is_not_to_be_remembered_is_in_no_summary_of_the_talk(daemon, calls
     eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was summed up")
     assert "deploy" in path.read_text(encoding="utf-8")
     assert "Quellmalz" not in path.read_text(encoding="utf-8") + everything(call)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The seed press runs Debian 11.", "I upgraded the seed press to Debian 12."),
+        ("My farrier is Dr Haverkamp in Thurso.", "My farrier is Dr Osei in Thurso now."),
+    ],
+)
+def test_a_later_talk_supersedes_what_an_earlier_one_left_whatever_each_begins_with(
+    call, older, newer
+):
+    for conversation, text in (("monday", older), ("friday", newer)):
+        observe(call, user(text), conversation=conversation)
+    rows = call.ok("GET", "/api/memory")["results"]
+    assert {row["text"] + ".": bool(row.get("superseded_by")) for row in rows} == {
+        older: True,
+        newer: False,
+    }

@@ -8,7 +8,7 @@ from pathlib import Path
 from model_server import Saying
 from shells import Shell
 
-from thermocline.daemon.cli.local_models import encoder_here, models_at, ports_of
+from thermocline.daemon.cli.models import encoder_here, models_at, ports_of
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
 CHOICE = '[{"path": "people/ada", "relevance": 0.8, "reason": "about her"}]'

@@ -113,7 +113,7 @@ def test_in_the_journal_a_line_has_its_priority_and_no_second_time(tmp_path):
     log = tmp_path / "journal"
     code = (
         "import logging\n"
-        "from thermocline.daemon.runtime.log import configure\n"
+        "from thermocline.daemon.runtime.problems import configure\n"
         "configure('info', 'text')\n"
         "log = logging.getLogger('thermocline.x')\n"
         "log.error('two\\nlines'); log.warning('w'); log.info('i'); log.debug('d')\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from daemon_process import Daemon, wait_until
 from shells import Shell, run
 
@@ -70,9 +69,7 @@ def test_an_edit_within_a_section_that_goes_is_kept_as_a_copy(call, shared_daemo
     assert "measure thrice" in copy.read_text()
 
 
-def test_uninstalling_takes_the_section_out(
-    make_daemon: Any, calls_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uninstalling_takes_the_section_out(make_daemon, calls_of, tmp_path, monkeypatch):
     # No systemd stops this daemon, which would write it again.
     daemon = make_daemon("--set=store.state_file_check_seconds=3600").start()
     call = calls_of(daemon)

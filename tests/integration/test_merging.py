@@ -568,6 +568,17 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
     assert call("POST", "/api/memory/nobody/unmerge").status == 404
 
 
+def test_three_memories_cannot_be_merged_in_a_circle(call):
+    first, second, third = (call.store(text)["id"] for text in ("first", "second", "third"))
+    call.ok("PUT", f"/api/memory/{first}", {"merged_into": second})
+    call.ok("PUT", f"/api/memory/{second}", {"merged_into": third})
+    for into in (first, second):
+        refused = call("PUT", f"/api/memory/{third}", {"merged_into": into[:10]})
+        assert refused.refusal() == (409, "conflict", "merged_into")
+    listed = call.ok("GET", "/api/memory")["results"]
+    assert [memory["text"] for memory in listed] == ["third"]
+
+
 def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call):
     older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
     newer, third = call.store("Ana drinks coffee!", force=True, importance=0.6), call.store("third")

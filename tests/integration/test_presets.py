@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 import pytest
 
-DAY = 86_400
 # Few of them have as many of the words as the first.
 TEXTS = (
     "The ferry to Rügen leaves the northern harbour at nine",

@@ -68,6 +68,22 @@ def test_what_is_near_in_meaning_is_found_wherever_a_question_is_asked(call):
     assert KILN in str(tool)
 
 
+def test_what_is_told_around_a_question_is_not_what_it_means(call):
+    stored(call)
+    around = "I read that ledger on Tuesday. All of it was there, and it took me until noon."
+
+    def near(query: str) -> dict[str, float]:
+        body = {"query": query, "explain": True, "limit": 10}
+        answer = call.ok("POST", "/api/recall", body)
+        signals = {result["text"]: result["parts"]["signals"] for result in answer["results"]}
+        return {text: parts.get("meaning", 0.0) for text, parts in signals.items()}
+
+    asking = near(f"{around} What about the ceramics?")
+    assert asking[OTHERS[0]] < asking[KILN] / 2
+    assert near(around)[OTHERS[0]] == 0
+    assert near("ceramics in whatever form and from whichever old shelf that is by the sea")[KILN]
+
+
 def test_an_encoder_that_is_away_leaves_words_and_a_note(make_daemon, model_server):
     options = (f"--set=llm.api_base={model_server.base}", "--set=recall.embed_deadline_ms=100")
     daemon = make_daemon('--set=llm.models.embed=["openai/embed-test"]', *options).start()

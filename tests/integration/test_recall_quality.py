@@ -170,6 +170,7 @@ def collections(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.soak
 def test_a_collection_is_asked_with_an_encoder_beside_the_baselines(collections, tmp_path):
     model = write(tmp_path / "model")
     made = measured("--collection", str(collections), "--encoder", f"static:{model}")

@@ -288,9 +288,7 @@ def keychain(folder: Path, device: str) -> Keychain:
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-async def test_retiring_is_finished_by_the_next_call_wherever_it_was_killed(
-    tmp_path: Path, *, is_done: bool
-) -> None:
+async def test_retiring_is_finished_by_the_next_call_wherever_it_was_killed(tmp_path, *, is_done):
     at, is_killed = 0, True
     while is_killed:
         at += 1
@@ -328,9 +326,7 @@ async def test_retiring_is_finished_by_the_next_call_wherever_it_was_killed(
 @pytest.mark.parametrize(
     "at", [7, *(pytest.param(n, marks=pytest.mark.crash) for n in range(1, 7))]
 )
-async def test_after_pairing_was_killed_at_any_step_another_code_works(
-    tmp_path: Path, at: int, *, is_done: bool
-) -> None:
+async def test_after_pairing_was_killed_at_any_step_another_code_works(tmp_path, at, *, is_done):
     broken = Broken(MemoryRemote())
     broken.at, broken.is_done = at, is_done
     ring = new_keyring()

@@ -11,7 +11,6 @@ import pytest
 from daemon_process import Daemon
 
 DAY = 86_400.0
-Set = Callable[..., None]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def test_the_archive_is_searched_with_the_weights_of_the_configuration(tuned):
     assert texts(call, "/api/cold", query="brass%20lantern") == found[::-1]
 
 
-def test_the_reason_of_an_empty_answer_is_found_with_the_configuration(tuned: Any) -> None:
+def test_the_reason_of_an_empty_answer_is_found_with_the_configuration(tuned):
     # A word that most memories have decides nothing by default; here it does.
     call = tuned(common_word_share=1.0, candidates=1)
     for number in range(80):

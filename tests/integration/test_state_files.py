@@ -59,6 +59,8 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(open_store, make_memo
 
     def fill(tx: Transaction) -> None:
         memories.insert(tx, make_memory(1, category="work/boat", importance=0.9))
+        memories.insert(tx, make_memory(2, category="work"))
+        memories.archive(tx, ["m00002"])
         state = hot_rows.load(tx.db)
         for key, value in (
             ("identity", {"agent_name": "Ada"}), ("owner_profile", {"timezone": "UTC"}),
@@ -87,11 +89,12 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(open_store, make_memo
     tree = read(store, TREE_FILE)
     assert tree["_schema_version"] == "2.0"
     assert tree["root"]["children"] == ["work"]
-    assert tree["root"]["warm_count"] == 1
+    assert (tree["root"]["warm_count"], tree["root"]["cold_count"]) == (1, 1)
     assert tree["work"]["children"] == ["work/boat"]
     assert set(tree["work/boat"]) == {
         *("desc", "warm_count", "cold_count", "last_access", "children")
     }
+    assert type(tree["work/boat"]["last_access"]) is int
     metrics = read(store, METRICS_FILE)
     assert {*documents.STORED_METRICS, "_schema_version"} <= set(metrics)
     text = (store.place.folder / MARKDOWN_FILE).read_text()

@@ -17,9 +17,9 @@ import thermocline.sync
 from thermocline.daemon.config.settings import Settings
 from thermocline.daemon.operations import memories as operations
 from thermocline.daemon.operations.access import Peer
-from thermocline.daemon.operations.scope import Daemon, Scope
+from thermocline.daemon.operations.operation import Daemon, Scope
 from thermocline.daemon.schemas.memory import StoreBody
-from thermocline.daemon.store import agent_entries, key_values, memories, metrics, outbox, uses
+from thermocline.daemon.store import agent_entries, key_values, memories, meta, outbox, uses
 from thermocline.daemon.store.agent_entries import OwnPart
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.connection import derived
@@ -144,7 +144,7 @@ async def test_counting_an_answer_leaves_what_is_derived_and_every_change_renews
         lambda tx: memories.insert(tx, make_memory(1)),
         lambda tx: key_values.put(tx, "tea", "sencha"),
         lambda tx: agent_entries.take(tx, [OwnPart("knowledge", {"memory/KNOWLEDGE.md": "1"})]),
-        metrics.move_note,
+        meta.move_counts,
     ]
     for times, change in enumerate(changes, 2):
         await store.write(change)

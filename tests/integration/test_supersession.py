@@ -134,7 +134,7 @@ def test_look_alikes_stay_in_a_memory_with_much_else(call):
     assert all("supersedes" not in call.store(text) for text in texts)
 
 
-def test_tidying_finds_what_was_imported_in_other_words(call: Any) -> None:
+def test_tidying_finds_what_was_imported_in_other_words(call):
     # A memory that arrives with an earlier time is compared by tidying only.
     new = call.store("The standup starts at ten from now on")
     old = call.store("The standup starts at 9:30", created_at=time.time() - DAY)

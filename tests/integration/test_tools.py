@@ -40,7 +40,7 @@ def test_a_tool_takes_little_of_a_models_window(preset):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_the_bridge_lists_what_the_structs_say(preset: str) -> None:
+def test_the_bridge_lists_what_the_structs_say(preset):
     # Else: python -m thermocline.daemon.schemas.tools
     assert mcp.tools_of(preset) == json.loads(json.dumps(listed(preset)))
 

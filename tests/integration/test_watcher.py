@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from thermocline.daemon.files import walker
-from thermocline.daemon.files.watcher import Watcher
+from thermocline.daemon.files.indexes import Watcher
 
 
 def test_a_file_that_was_just_written_is_among_the_changes_on_a_busy_machine(tmp_path):

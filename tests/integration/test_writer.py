@@ -15,7 +15,7 @@ from agent_files import set_aside
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import key_values, memories, metrics
+from thermocline.daemon.store import key_values, memories, meta
 from thermocline.daemon.store.agent_paths import FailedSyncs
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
@@ -226,7 +226,7 @@ async def test_what_a_failed_operation_marked_is_undone_with_it(open_store, make
         store.write(lambda tx: memories.insert(tx, make_memory(2))),
         return_exceptions=True,
     )
-    counted = await store.read(lambda db: metrics.totals(db, store.now))
+    counted = await store.read(lambda db: meta.counter_totals(db, store.now))
     assert counted == {"total_stored": 2.0}
 
 

@@ -83,12 +83,12 @@ async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop):
         async with terminal(laptop, "sync", "sender") as term:
             await term.see("2 memories", "1 pair", "changes to send, ", "not verified yet")
             await term.press("s")
-            await term.miss("changes to send, ")
-            await term.see("✓ up to date", "✓ nothing", "laptop (this one)")
+            table = term.view.table_of("rounds")
+            await term.until(lambda: table.rows[0].sent > 2, "the round is shown")
+            await term.see("✓ up to date", "laptop (this one)")
+            await term.miss("changes to send")
             status = client.sync_status()
-            assert (status.queued, status.rounds[0].sent > 2) == (0, True)
-            table, sent = term.view.table_of("rounds"), status.rounds[0].sent
-            await term.until(lambda: table.rows[0].sent == sent, "the round is shown")
+            assert (status.queued, status.rounds[0].sent) == (0, table.rows[0].sent)
 
 
 async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(laptop, desktop):

@@ -20,7 +20,7 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, DiskFull, InvalidInput, StoreDamaged
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import apply, key_values, memories
-from thermocline.daemon.store.row_lines import rows_in
+from thermocline.daemon.store.apply import rows_in
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock

@@ -22,10 +22,6 @@ from thermocline.daemon.memory.checks import (
 from thermocline.daemon.memory.records import Metadata
 
 
-def brief(value):
-    return shown(value, 24)
-
-
 def test_an_empty_or_blank_text_is_refused():
     for text in ["", " ", "\t\r\n", "\u3000\u2003"]:
         with pytest.raises(InvalidInput, match="empty or blank"):

@@ -273,9 +273,9 @@ def test_evoclaws_critical_sync_refuses_half_a_database_in_its_own_words(capsys)
 ])  # fmt: skip
 @pytest.mark.parametrize("chosen", ["option", "environment"])
 def test_a_program_gets_an_error_as_json_too(
-    words: list[str], code: int, error: str, chosen: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    words, code, error, chosen, tmp_path,
+    capsys, monkeypatch
+):  # fmt: skip
     if chosen == "environment":
         monkeypatch.setenv("THERMOCLINE_OUTPUT", "json")
         words = [word for word in words if word != "--json"]

@@ -15,13 +15,10 @@ from imports import FOLDERS, MAY_IMPORT, ROOT, TABLE, direct, graph, parsed, rea
 EVERYTHING = "all"
 
 
-def loaded_by(module: str) -> set[str]:
-    """The top-level modules that importing `module` loads."""
-    code = f"import sys, {module}; print(*{{name.split('.')[0] for name in sys.modules}})"
-    output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
-    return set(output.split())
+def output_of(code: str) -> list[str]:
+    """What a fresh interpreter prints."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
 CLIENTS = {"aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"}
@@ -34,17 +31,12 @@ def test_a_module_never_loads():
         ("client", CLIENTS),
         ("memory.tree", {"asyncio", "sqlite3", "aiohttp", "socket", "threading"}),
     ]:
-        assert not heavy & loaded_by(f"thermocline.daemon.{module}")
+        code = f"import sys, thermocline.daemon.{module}; print(*sys.modules)"
+        assert not heavy & {*output_of(code)}
 
 
 START = "import sys; from thermocline.daemon.runtime.process import load_tls, quick_start\n"
 IDLE = f"{START}with quick_start(): import thermocline.daemon.app\n"
-
-
-def output_of(code: str) -> list[str]:
-    """What a fresh interpreter prints."""
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
 def test_a_daemon_without_a_remote_loads_no_client():
@@ -76,11 +68,9 @@ assert not others, others
 
 
 def test_replication_knows_nothing_of_the_daemon():
-    code = "import sys, thermocline.sync; print(*sys.modules)"
-    output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
-    assert "thermocline.daemon" not in output.split()
+    loaded = output_of("import sys, thermocline.sync; print(*sys.modules)")
+    assert "thermocline.sync" in loaded
+    assert "thermocline.daemon" not in loaded
 
 
 def test_a_test_run_without_the_extras_can_begin():
@@ -89,7 +79,7 @@ def test_a_test_run_without_the_extras_can_begin():
         f"import sys; sys.modules['nacl'] = sys.modules['textual'] = None;"
         f" sys.path.insert(0, {str(fixtures)!r}); import cloud_fixtures, model_server"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert output_of(code) == []
 
 
 def test_the_table_names_every_folder_once():
@@ -139,10 +129,7 @@ def test_the_terminal_view_knows_the_daemon_by_its_socket():
         " print(*{name.split('.')[2] for name in sys.modules"
         " if name.startswith('thermocline.daemon.')})"
     )
-    output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
-    assert {*output.split()} <= {"client", "schemas", "runtime", "memory", "errors"}
+    assert {*output_of(code)} <= {"client", "schemas", "runtime", "memory", "errors"}
 
 
 def test_no_two_classes_have_one_name():

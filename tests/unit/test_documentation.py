@@ -22,7 +22,7 @@ from thermocline.daemon.cli.verbs import VERBS, load
 from thermocline.daemon.client.calls import Calls, Method
 from thermocline.daemon.config import load as load_config
 from thermocline.daemon.operations import OPERATIONS
-from thermocline.daemon.runtime.version import VERSION
+from thermocline.daemon.runtime import VERSION
 
 ROOT = Path(thermocline.daemon.__file__).parents[1]
 README = ROOT / "README.md"

@@ -3,13 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import InvalidInput
-from thermocline.daemon.memory.checks import SECONDS, parse_expiry, shown
+from thermocline.daemon.memory.checks import SECONDS, parse_expiry
 
 NOW = 1_800_000_000.0
-
-
-def brief(value):
-    return shown(value, 24)
 
 
 def test_a_duration_counts_from_now():

@@ -34,7 +34,7 @@ print(limit_malloc_arenas())
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")
-def test_glibc_takes_one_heap_for_all_threads() -> None:
+def test_glibc_takes_one_heap_for_all_threads():
     # In a process of its own: there is no way back.
     told = subprocess.run(
         [sys.executable, "-c", SHARING], capture_output=True, text=True, check=True

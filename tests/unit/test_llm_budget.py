@@ -15,24 +15,13 @@ NOON = time.mktime((2026, 3, 14, 12, 0, 0, 0, 0, -1))
 DAY = 86_400.0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def make_budget(tmp_path: Path, wall):
+    wall.seconds = NOON
 
-
-@pytest.fixture
-def make_budget(tmp_path: Path, clock: Clock):
     def make(tokens: int = 0, cost: float = 0.0) -> Budget:
         limits = Llm(daily_tokens=tokens, daily_cost=cost)
-        budget = Budget(tmp_path / "usage.json", atomic.write, clock, lambda: limits)
+        budget = Budget(tmp_path / "usage.json", atomic.write, wall, lambda: limits)
         budget.load()
         return budget
 
@@ -73,7 +62,7 @@ def test_requests_under_way_count_with_what_they_may_still_cost(make_budget):
     assert budget.today.tokens == 10
 
 
-def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock):
+def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, wall):
     budget = make_budget(cost=1.0)
     # Nothing says yet what it will cost.
     budget.reserve(1000)
@@ -87,20 +76,20 @@ def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock):
     budget.settle(2000, 100, 0.01)
     assert budget.why_spent() is None
     budget.save()
-    clock.now += DAY
+    wall.seconds += DAY
     budget = make_budget(cost=1.0)
     budget.reserve(5000)
     assert budget.why_spent() == ("0 of 1.00 dollars, and running requests may need the rest")
 
 
-def test_a_clock_that_is_set_back_does_not_renew_the_budget(make_budget, clock):
+def test_a_clock_that_is_set_back_does_not_renew_the_budget(make_budget, wall):
     budget = make_budget(tokens=10)
     spend(budget, 10)
-    clock.now += DAY
+    wall.seconds += DAY
     spend(budget, 3)
-    clock.now -= DAY
+    wall.seconds -= DAY
     assert budget.why_spent()
-    clock.now += DAY
+    wall.seconds += DAY
     assert budget.today.tokens == 3
 
 
@@ -117,11 +106,11 @@ def test_a_damaged_file_is_set_aside_and_counts_as_none(make_budget, tmp_path, c
     assert make_budget(tokens=10).why_spent()
 
 
-def test_a_month_of_days_is_kept(make_budget, clock, tmp_path):
+def test_a_month_of_days_is_kept(make_budget, wall, tmp_path):
     budget = make_budget()
     for _ in range(40):
         spend(budget, 1)
-        clock.now += DAY
+        wall.seconds += DAY
     budget.save()
     content = (tmp_path / "usage.json").read_text()
     assert content.count("2026-") == 31

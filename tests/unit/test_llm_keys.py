@@ -62,7 +62,7 @@ def test_the_configured_file_comes_before_systemds_credential(tmp_path):
     assert str(key_file("~/key", {})).startswith("/")
 
 
-def test_a_place_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_looked_at_is_named(tmp_path):
     # A name that no disk takes is refused to every user, also to root.
     folder = tmp_path / ("x" * 300)
     with pytest.raises(ConfigInvalid, match=r"cannot read the models' keys in .*: File name too"):

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import Conflict
-from thermocline.daemon.memory.merging import check_apart, merge, stranded
 from thermocline.daemon.memory.records import Memory, Metadata
+from thermocline.daemon.store.merging import check_apart, merged_fields, stranded
 
 NOW = 1_800_000_000.0
 
@@ -22,7 +22,7 @@ def stored(key="new", **fields):
 
 def test_a_merge_adds_a_fifth_of_the_older_importance():
     for newer, older, expected in [(0.6, 0.6, 0.72), (0.5, 0.1, 0.52), (0.95, 0.9, 1.0)]:
-        merged = merge(stored("old", importance=older), stored(importance=newer))
+        merged = merged_fields(stored("old", importance=older), stored(importance=newer))
         assert merged.importance == pytest.approx(expected)
 
 
@@ -43,7 +43,7 @@ def test_a_merge_keeps_the_newer_text_and_what_both_knew():
         outcome="all done",
         metadata=Metadata(urls=("v", "w"), commands=("ls -l",)),
     )
-    assert merge(older, newer) == changed(
+    assert merged_fields(older, newer) == changed(
         newer,
         tags=("b", "c", "a"),
         subject="Ben",
@@ -55,7 +55,10 @@ def test_a_merge_keeps_the_newer_text_and_what_both_knew():
 
 def test_the_later_expiry_holds_and_never_is_the_latest():
     for one, other, expected in [(None, 5.0, None), (5.0, None, None), (5.0, 9.0, 9.0)]:
-        assert merge(stored("old", expires_at=one), stored(expires_at=other)).expires_at == expected
+        assert (
+            merged_fields(stored("old", expires_at=one), stored(expires_at=other)).expires_at
+            == expected
+        )
 
 
 def test_a_merge_stays_within_the_limits_of_tags_and_references():
@@ -63,13 +66,13 @@ def test_a_merge_stays_within_the_limits_of_tags_and_references():
     further = tuple(f"u{i}" for i in range(30))
     urls = Metadata(urls=tuple(f"v{i}" for i in range(60)))
     older = stored("old", tags=further, metadata=Metadata(urls=tuple(f"w{i}" for i in range(60))))
-    merged = merge(older, stored(tags=many, metadata=urls))
+    merged = merged_fields(older, stored(tags=many, metadata=urls))
     assert merged.tags == (*many, "u0", "u1")
     assert len(merged.metadata.urls) == 64
 
 
 def test_a_memory_is_neither_joined_with_itself_nor_with_a_retired_one():
-    for operation in [merge, lambda older, newer: check_apart(older, newer, "supersede")]:
+    for operation in [merged_fields, lambda older, newer: check_apart(older, newer, "supersede")]:
         retired = stored("old", merged_into="third")
         with pytest.raises(Conflict, match="give two memories"):
             operation(stored(), stored())

@@ -4,46 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from thermocline.daemon.runtime.minutes import MINUTES, MinuteSeries
-
-
-class Clock:
-    now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
+from thermocline.daemon.maintenance.history import MINUTES, MinuteSeries
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def minutes(wall) -> MinuteSeries:
+    # A minute begins.
+    wall.seconds = 1_800_000_000.0
+    return MinuteSeries(wall)
 
 
-@pytest.fixture
-def minutes(clock: Clock) -> MinuteSeries:
-    return MinuteSeries(clock)
-
-
-def test_a_number_stays_in_its_minute_and_leaves_after_two_hours(minutes, clock):
+def test_a_number_stays_in_its_minute_and_leaves_after_two_hours(minutes, wall):
     minutes.count_store("a")
     minutes.count_store("a")
     assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [2]
-    assert minutes.first() == clock.now - (MINUTES - 1) * 60
-    clock.now += 60
+    assert minutes.first() == wall.seconds - (MINUTES - 1) * 60
+    wall.seconds += 60
     minutes.count_store("a")
     assert minutes.of("a", "stores")[-2:] == [2, 1]
-    clock.now += (MINUTES - 2) * 60
+    wall.seconds += (MINUTES - 2) * 60
     assert minutes.of("a", "stores")[:2] == [2, 1]
-    clock.now += 60
+    wall.seconds += 60
     assert minutes.of("a", "stores")[0] == 1
-    clock.now += 60
+    wall.seconds += 60
     assert set(minutes.of("a", "stores")) == {None}
 
 
-def test_the_percentiles_of_a_minute_are_right_within_five_percent(minutes, clock):
+def test_the_percentiles_of_a_minute_are_right_within_five_percent(minutes, wall):
     for ms in range(1, 101):
         minutes.note_recall("a", float(ms))
-    clock.now += 60
+    wall.seconds += 60
     minutes.note_recall("a", 7.0)
     assert minutes.of("a", "recalls")[-2:] == [100, 1]
     assert minutes.of("a", "p50_ms")[-2:] == [
@@ -65,22 +55,22 @@ def test_agents_do_not_see_each_other_and_one_without_numbers_has_none(minutes):
     assert minutes.memory()[-1] == 1_000
 
 
-def test_a_clock_that_is_set_back_a_little_loses_nothing(minutes, clock):
+def test_a_clock_that_is_set_back_a_little_loses_nothing(minutes, wall):
     minutes.count_store("a")
-    clock.now -= 300
+    wall.seconds -= 300
     minutes.count_store("a")
     assert minutes.of("a", "stores")[-1] == 2
 
 
-def test_a_clock_that_is_set_back_by_days_begins_again(minutes, clock):
+def test_a_clock_that_is_set_back_by_days_begins_again(minutes, wall):
     minutes.count_store("a")
-    clock.now -= 7 * 86_400
+    wall.seconds -= 7 * 86_400
     minutes.count_store("a")
     assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [1]
 
 
-def test_an_agent_without_numbers_for_two_hours_costs_nothing(minutes, clock):
+def test_an_agent_without_numbers_for_two_hours_costs_nothing(minutes, wall):
     minutes.count_store("a")
-    clock.now += MINUTES * 60
+    wall.seconds += MINUTES * 60
     minutes.forget_idle()
     assert not minutes._rings

@@ -194,29 +194,3 @@ def test_a_file_that_was_only_touched_after_its_deletion_elsewhere_is_removed(di
     there.receive()
     there.type("one\ntwo\nthree\n")
     assert meet(here, there) == {}
-
-
-def test_a_kill_between_writing_a_file_and_noting_it_changes_nothing(disks):
-    here, there = disks
-    here.type("one\n")
-    here.sync()
-    there.receive()
-    write_files(there.top or Path(), notes.waiting(there.db, "", 9))
-    before = [*apply.every(there.db)]
-    there.look()
-    assert [*apply.every(there.db)] == before
-    assert notes.waiting(there.db, "", 9) == []
-
-
-def test_a_device_that_begins_with_its_old_files_gets_the_others_lines_too(disks, tmp_path):
-    here, _ = disks
-    here.type("tea\n", "episodes.jsonl")
-    here.sync()
-    again = Desk("again", here.replica, tmp_path / "again")
-    again.type("cake\n", "episodes.jsonl")
-    again.type("one\ntwo\nthree\nand then\n")
-    found = meet(here, again)
-    assert found.keys() == {NOTE, "memory/episodes.jsonl"}
-    assert found[NOTE] == "one\ntwo\nthree\nand then\n"
-    assert {*found["memory/episodes.jsonl"].split()} == {"tea", "cake"}
-    again.db.close()

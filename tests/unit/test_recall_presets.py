@@ -20,10 +20,6 @@ SHARES = st.floats(0, 1)
 DAYS = st.floats(0, 10_000)
 
 
-def ids(case):
-    return "-".join(map(str, case.values()))
-
-
 def test_recency_is_that_of_tiny_claw():
     for case in TINYCLAW["temporal"]:
         recency = tinyclaw_recency(case["days"], case["access_count"])

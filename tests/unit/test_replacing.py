@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +14,6 @@ from thermocline.daemon.language.replacing import replaces
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store.similar import contradicted_by
 
-Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 DATA = Path(__file__).parents[1] / "data"
 
 

@@ -89,9 +89,7 @@ def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out():
         assert not account_with(open_token).exposed
 
 
-def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
-    tmp_path: Path,
-) -> None:
+def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(tmp_path):
     # As a folder that may not be entered; but that root may.
     env = {"CREDENTIALS_DIRECTORY": str(tmp_path / ("x" * 300))}
     settings = load({}, sets=("sync.url=https://a",), system_file=NOWHERE).settings

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +13,6 @@ from thermocline.daemon.store import memories
 from thermocline.daemon.store.memory_rows import index_new
 from thermocline.daemon.store.similar import find_same
 
-Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_800_000_000.0
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -14,8 +12,6 @@ from store_parts import transaction
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import entity_rows, memories, merging
 from thermocline.daemon.store.entities import around, known, most_mentioned, named_like
-
-Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 
 NOW = 10.0
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
 
 from store_parts import transaction
 
-from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import metrics, rows
+from thermocline.daemon.store import meta, rows
 from thermocline.daemon.store.documents import metrics_document
 
-Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_790_000_000.0
 DAY = 86_400.0
 
@@ -22,8 +19,8 @@ def commit(db: sqlite3.Connection, *counted: str, now: float = NOW) -> None:
     tx = transaction(db, now)
     for name in counted:
         tx.count(name)
-    metrics.note_clock_state(tx)
-    metrics.move_note(tx)
+    meta.note_clock_state(tx)
+    meta.move_counts(tx)
 
 
 def test_counting_one_thing_leaves_what_else_was_counted_today(remembered):
@@ -42,7 +39,7 @@ def test_counters_of_a_day_begin_anew_the_next_and_are_not_kept(remembered):
     commit(db, "reinforcements_today", now=NOW + DAY)
     shown = metrics_document(db, NOW + DAY)
     assert (shown["evictions_today"], shown["total_evicted"]) == (0, 1)
-    row = rows.load(db, metrics.KIND, "d")
+    row = rows.load(db, meta.COUNTERS, "d")
     assert row is not None
     tomorrow = time.strftime("%Y-%m-%d", time.localtime(NOW + DAY))
     assert row.data == {"total_evicted": 1, f"reinforcements_today@{tomorrow}": 1}

@@ -181,3 +181,41 @@ def test_what_is_kept_of_whole_talks_is_part_of_what_was_said():
 
 def flat(text: str) -> str:
     return re.sub(r"[\s\"'“”„’]+", "", text).lower()
+
+
+@pytest.mark.parametrize(
+    ("turns", "kept"),
+    [
+        # A few words that go on from a statement are part of it.
+        (["Ferdi mucks out the goats on Saturdays and gets 9 euros. 12 on holidays."],
+         ["Ferdi mucks out the goats on Saturdays and gets 9 euros. 12 on holidays"]),
+        (["The organ tuning is booked for 3 March at ten. No mixtures at all, only reeds."],
+         ["The organ tuning is booked for 3 March at ten. No mixtures at all, only reeds"]),
+        # An object that is not named goes with what names it.
+        (["The cement mixer is from Baumann's yard. Mr Baumann wants it back by 9 on Friday."],
+         ["The cement mixer is from Baumann's yard. Mr Baumann wants it back by 9 on Friday"]),
+        # Alone it is not kept.
+        (["I always mix those up"], []),
+        # What the user only supposed, and might do, is no fact.
+        (["If the frost comes early we might move the hives to Anna's orchard"], []),
+        (["Zuerst hieß es, ich müsste die Hufe jede Woche schneiden lassen"], []),
+    ],
+)  # fmt: skip
+def test_a_statement_that_is_kept_can_be_read_alone(turns, kept):
+    assert observed(*turns) == kept
+
+
+@pytest.mark.parametrize(
+    ("said", "corrected", "text"),
+    [
+        ("The chimney sweep comes on tues at 8:30.", "thurs, sorry",
+         "The chimney sweep comes on thurs at 8:30"),
+        ("Den Anhänger kriege ich am Samstag, 4.10., bis 17 Uhr.",
+         "ne quatsch sonntag der 5.10., samstag hat ihn der Verein",
+         "Den Anhänger kriege ich am sonntag, 5.10, bis 17 Uhr"),
+        ("The film page of the box answers on port 8920.", "No need. Sorry, I meant 8290.",
+         "The film page of the box answers on port 8290"),
+    ],
+)  # fmt: skip
+def test_a_day_or_a_value_that_is_taken_back_in_the_next_turn_is_not_kept(said, corrected, text):
+    assert observed(said, corrected) == [text]

@@ -48,18 +48,6 @@ def why(rebuilt: Rebuilt) -> list[str]:
 # One operation
 
 
-def test_a_branch_is_merged_into_another_and_its_memories_go_along():
-    tree = tree_of("boat", "boat/sail", "boat/oars", "ship", "ship/sail", boat=3)
-    done = apply(tree, [op("merge", "boat", "ship")], LIMITS, NOW)
-    assert set(done.tree) == {"ship", "ship/sail", "ship/oars"}
-    assert done.tree["ship"].warm_count == 3
-    assert done.steps == (
-        Relabel("boat", "ship"),
-        Relabel("boat/oars", "ship/oars"),
-        Relabel("boat/sail", "ship/sail"),
-    )
-
-
 def test_a_branch_may_be_merged_into_its_parent_and_into_the_root():
     tree = tree_of("a", "a/a", "a/a/b")
     done = apply(tree, [op("merge", "a/a", "a"), op("merge", "a", "root")], LIMITS, NOW)

@@ -23,14 +23,6 @@ def test_the_text_is_that_of_evoclaw():
     )  # fmt: skip
 
 
-def test_an_empty_tree_is_its_root():
-    assert show({}, 0, 0, TreeLimits(max_nodes=7)).splitlines()[2:5] == [
-        "📂 Root (warm:0, cold:0)",
-        "",
-        "Nodes: 1/7",
-    ]
-
-
 def test_a_branch_named_root_below_another_is_a_branch():
     text = show({"a": Node("A"), "a/root": Node("R")}, 0, 0, TreeLimits())
     assert "    📁 a/root — R" in text

@@ -14,7 +14,7 @@ ROOT = Path(thermocline.daemon.__file__).parents[1]
 
 
 def begun(folder: Path) -> RustNotify:
-    """As `daemon/files/watcher.py` begins: no debug, no polling, not recursive."""
+    """As `daemon/files/indexes.py` begins: no debug, no polling, not recursive."""
     return RustNotify([str(folder)], False, False, 300, False, True)
 
 
@@ -53,4 +53,4 @@ def test_only_one_module_knows_of_it():
         for path in (ROOT / package).rglob("*.py")
         if "_rust_notify" in path.read_text(encoding="utf-8")
     ]
-    assert users == ["daemon/files/watcher.py"]
+    assert users == ["daemon/files/indexes.py"]

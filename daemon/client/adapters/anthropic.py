@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         BetaMemoryTool20250818ViewCommand,
     )
 
-    from ...schemas.hot import Pair
+    from ...schemas.tiers import Pair
 
 PROGRAM: Final = "anthropic-memory"
 _ROOT: Final = "/memories"

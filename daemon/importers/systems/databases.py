@@ -16,8 +16,8 @@ from thermocline.sync import Clocks, Row, stamp_at
 
 from ...errors import InvalidInput
 from ...memory.checks import parse_expiry
-from ...memory.entities import name_key
-from ...store.row_lines import line_of
+from ...memory.records import name_key
+from ...store.apply import line_of
 from ..entries import Document, EntryBuilder, SourceEntry, entity, json_list, json_of
 from ..source import Format, SourcePath
 from ..sqlite_copy import Copy

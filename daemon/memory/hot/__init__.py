@@ -1,8 +1,20 @@
 """The hot state: a small JSON document that is always in the agent's context."""
 
-from .entries import Changes, Entry, EntryKey, diff, entries, from_entries, is_entry
 from .fit import Displaced, Fitted, check_share, fit
-from .state import HotLimits, HotState, Section, document, document_size
+from .state import (
+    Changes,
+    Entry,
+    EntryKey,
+    HotLimits,
+    HotState,
+    Section,
+    diff,
+    document,
+    document_size,
+    entries,
+    from_entries,
+    is_entry,
+)
 from .update import remove, update
 
 __all__ = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.importers.hot_file import parse
+from thermocline.daemon.importers.tier_files import parse_hot as parse
 from thermocline.daemon.memory.hot import HotLimits, HotState, document, fit, update
 
 NOW = 1_770_000_000.0

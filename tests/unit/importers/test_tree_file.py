@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.importers.tree_file import parse
+from thermocline.daemon.importers.tier_files import parse_tree as parse
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory import tree_nodes
 from thermocline.daemon.memory.tree_nodes import Node, TreeLimits
@@ -18,12 +18,6 @@ def test_a_tree_of_evoclaw_is_read_without_its_root_and_version():
     }
     parsed = parse(document, NOW)
     assert parsed.content == {"a": Node("A", last_access=17.5), "b/c": Node("C"), "b": Node("B")}
-    assert parsed.faults == ()
-
-
-def test_a_node_may_be_just_its_description():
-    parsed = parse({"root": "all", "big_boats": " two\nlines ", "x": ""}, NOW)
-    assert parsed.content == {"big_boats": Node("two lines"), "x": Node("X")}
     assert parsed.faults == ()
 
 
@@ -64,14 +58,6 @@ def test_an_empty_tree_of_the_go_service_is_empty():
     for children in [None, [], {}]:
         document = {"root": {"path": "", "summary": "", "children": children}, "node_count": 1}
         assert parse({**document, "version": 1}, NOW) == parse({}, NOW)
-
-
-def test_paths_that_are_the_same_once_cleaned_are_one_category():
-    document = {
-        "/a/": {"desc": "first", "warm_count": 1, "last_access": 5},
-        "root/a": {"desc": "second", "warm_count": 2, "last_access": 9},
-    }
-    assert parse(document, NOW).content == {"a": Node("first", last_access=9)}
 
 
 def test_times_may_be_milliseconds_or_lie_in_the_future():

@@ -1,4 +1,4 @@
-"""The category tree, and the people and things that memories name."""
+"""The category tree, the people and things that memories name, the hot state, and pairs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.entities import Entity as Entity
-from ..memory.entities import EntityType
+from ..memory.records import Entity as Entity
+from ..memory.records import EntityType
+from ..memory.records import Pair as Pair
 from ..memory.tree_nodes import NamedCategory
-from .common import CategoryPath, Endpoint, Input, Json, RecallLimit, Words
+from .common import (
+    CategoryPath,
+    Endpoint,
+    Input,
+    Json,
+    Limit,
+    Offset,
+    PageOf,
+    RecallLimit,
+    Words,
+    limited_by,
+)
 
 
 class TreeView(Struct):
@@ -159,3 +171,106 @@ class Graph(Struct):
     found: bool
     graph: list[Entity] | UnsetType = UNSET
     message: str | UnsetType = UNSET
+
+
+# The state that is always in the context
+
+
+HotKey = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "enum": ["identity", "owner_profile", "lesson", "event", "task", "project"]
+        }
+    ),
+]
+
+
+class HotView(Struct):
+    """The document, and its size in bytes of compact JSON."""
+
+    state: dict[str, Json]
+    size_bytes: int
+    max_bytes: int
+
+
+class HotUpdated(Struct):
+    """The updated part; `warnings` name secrets."""
+
+    updated: str
+    warnings: list[str] | UnsetType = UNSET
+
+
+class HotEntryQuery(Input):
+    """A key of the identity or profile, the name of a project, or the text of another entry."""
+
+    name: str
+
+
+class HotRemoved(Struct):
+    """The removed entry."""
+
+    removed: str
+    name: str
+
+
+class HotRebuilt(Struct):
+    """The path of MEMORY.md, and the size of the state."""
+
+    output: str
+    size_bytes: int
+    max_bytes: int
+
+
+class SectionBody(Input):
+    """Whether the daemon writes its section into MEMORY.md."""
+
+    written: bool
+
+
+class HotSection(Struct):
+    """The path of MEMORY.md, and whether the daemon writes its section there.
+
+    It is written with the first thing that there is to show.
+    """
+
+    path: str
+    written: bool
+
+
+# Key-value pairs
+
+
+Key = Annotated[str, Meta(max_length=256, description="not blank")]
+
+
+class PairQuery(Input):
+    """Which pairs to list."""
+
+    prefix: str = ""
+    limit: Limit = 100
+    offset: Offset = 0
+
+
+class PairPage(PageOf[Pair]):
+    """A page of pairs in the order of their keys, and their total number."""
+
+
+class PairBody(Input):
+    """The value to store; it may be empty."""
+
+    value: Annotated[str, limited_by("limits.max_text_bytes")]
+
+
+class PairStored(Pair, frozen=True, kw_only=True):
+    """The pair as it is now; `warning` says that it holds a secret."""
+
+    updated: bool = True
+    warning: str | UnsetType = UNSET
+
+
+class PairDeleted(Struct):
+    """The pair is deleted."""
+
+    key: str
+    deleted: bool = True
