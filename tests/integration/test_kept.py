@@ -49,24 +49,14 @@ def test_the_code_of_a_gate_said_in_passing_is_nowhere_but_one_stored_on_purpose
     daemon, calls_of
 ):
     call = calls_of(daemon)
-    # Of six digits and more: four are in any file by chance, such as in the time of a row.
     said = [
         ("the gate out back is combo 36-4-21 if you ever have to tell Carla", "36-4-21"),
-<<<<<<< HEAD
-        ("salon alarm 5926# , they tell me every time and i lose the paper", "5926#"),
-        ("she has a code for the office door as well for dropping stuff off, 4419B", "4419B"),
-        ("schlüsselkasten am vereinsheim 260481, damit ich an die wasseruhr komm", "260481"),
-        ("mit der EC-Karte nehm ich immer die 441907, die merk ich mir", "441907"),
-        ("1962-Rune ist das Passwort fürs Bedienfeld der Alarmanlage", "1962-Rune"),
-        ("para abrir la verja del jardín marca 220569 y empuja fuerte", "220569"),
-=======
         ("salon alarm 592618# , they tell me every time and i lose the paper", "592618#"),
         ("she has a code for the office door as well for dropping stuff off, 441963B", "441963B"),
         ("schlüsselkasten am vereinsheim 260417, damit ich an die wasseruhr komm", "260417"),
         ("mit der EC-Karte nehm ich immer die 441093, die merk ich mir", "441093"),
         ("1962-Rune ist das Passwort fürs Bedienfeld der Alarmanlage", "1962-Rune"),
         ("para abrir la verja del jardín marca 220538 y empuja fuerte", "220538"),
->>>>>>> main
         ("车库的门按 884261 就能开，别告诉别人", "884261"),
     ]
     for number, (text, _) in enumerate(said):
