@@ -200,9 +200,11 @@ class Statements:
             # "Filip borrowed my trimmer" is no news of "I owe Marcos 100 euros".
             return True
         # "Lena's birthday is on 4 June", and Lea's.
-        missed = [word for word in met[older] if word not in met[newer]]
         alike = 2 * len(bags[older] & bags[newer]) >= max(map(len, (bags[older], bags[newer])))
-        return alike and any(not met[older][word] for word in missed)
+        return alike and any(
+            not by and word not in met[newer] and not _means_something(word)
+            for word, by in met[older].items()
+        )
 
     def _lacks_wanted(self, older: int, newer: int) -> bool:
         """Whether the older alone has what the question wants: a name, a value."""
@@ -354,6 +356,12 @@ def _topics(bag: Iterable[str]) -> frozenset[str]:
         and not _is_general(topic)
         and not joins_words(topic)
     ).difference(_little())
+
+
+@lru_cache(1_024)
+def _means_something(word: str) -> bool:
+    """Whether a word of a question is a known one, and no name."""
+    return any(thesaurus().meanings(word))
 
 
 @lru_cache(4_096)
