@@ -172,13 +172,10 @@ async def _answer_all(account: Account, connection: socket.socket) -> None:
         used = Usage()
         writer.write(content)
 
-    answering: set[asyncio.Task[None]] = set()
-    # What is still being fetched is cancelled at the end: nobody waits for it.
-    with suppress(OSError, EOFError):
-        while True:
-            task = asyncio.create_task(answer(await _received(reader, _requests)))
-            answering.add(task)
-            task.add_done_callback(answering.discard)
+    async with asyncio.TaskGroup() as answering:
+        with suppress(OSError, EOFError):
+            while True:
+                answering.create_task(answer(await _received(reader, _requests)))
 
 
 def _replica(remote: Any, request: _Request) -> Replica:
