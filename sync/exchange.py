@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -49,15 +49,6 @@ class RoundResult(msgspec.Struct):
     def note(self, kind: str, key: str, reason: str) -> None:
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(f"{kind} {key[:100]}: {reason}")
-
-
-class _Batch(NamedTuple):
-    """Rows that one push can carry, and how they are written."""
-
-    rows: list[Pending]
-    written: str
-    is_any: bool  # whether rows were pending, of which some may have been set aside
-    is_full: bool  # whether more may be pending behind them
 
 
 class Exchange:
@@ -218,39 +209,21 @@ class Exchange:
         self, poll: Cursor, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
     ) -> bool:
         """Receive, send, and receive again, until nothing is left; False: another remote."""
-        small, ahead = 0, None
-        try:
-            while True:
-                before, link = link, await self._pull(link, poll.seq, tally)
-                # Two devices with the same id cannot be told apart: this one takes another first.
-                if tally.copied or small > _MOST_SMALL_PUSHES:
-                    return True
-                batch = await ahead if ahead is not None else None
-                if batch is None or not batch.is_any or link != before:
-                    batch = await self._batch(kinds, None, tally)
-                if not batch.is_any:
-                    return True
-                small, ahead = small + (not batch.is_full), None
-                if batch.is_full:
-                    # The next rows are read and sealed while the remote writes these.
-                    ahead = asyncio.create_task(self._batch(kinds, batch.rows[-1].row.key, tally))
-                if batch.rows:
-                    poll = await self._push(batch.rows, link, tally, batch.written)
-                    if poll.epoch != link.epoch:
-                        return False
-                    link = await self._local.link()
-        finally:
-            if ahead is not None:
-                ahead.cancel()
-                await asyncio.gather(ahead, return_exceptions=True)
-
-    async def _batch(
-        self, kinds: frozenset[str] | None, after: tuple[str, str] | None, tally: RoundResult
-    ) -> _Batch:
-        pending = await self._local.pending(kinds, MOST_ROWS, self._room, after)
-        rows = await self._sendable(pending, tally)
-        written = await asyncio.to_thread(self._replica.written, rows, self._device)
-        return _Batch(rows, written, bool(pending), bool(rows) and len(pending) == MOST_ROWS)
+        small = 0
+        while True:
+            link = await self._pull(link, poll.seq, tally)
+            # Two devices with the same id cannot be told apart: this one takes another first.
+            if tally.copied or small > _MOST_SMALL_PUSHES:
+                return True
+            pending = await self._local.pending(kinds, MOST_ROWS, self._room)
+            if not pending:
+                return True
+            small += len(pending) < MOST_ROWS
+            if batch := await self._sendable(pending, tally):
+                poll = await self._push(batch, link, tally)
+                if poll.epoch != link.epoch:
+                    return False
+                link = await self._local.link()
 
     async def _pull(
         self, link: Cursor, until: int, tally: RoundResult, fetch: FetchPage | None = None
@@ -310,17 +283,10 @@ class Exchange:
             fit.append(pending)
         return fit
 
-    async def _push(
-        self,
-        batch: Sequence[Pending],
-        link: Cursor,
-        tally: RoundResult,
-        written: str | None = None,
-    ) -> Cursor:
+    async def _push(self, batch: Sequence[Pending], link: Cursor, tally: RoundResult) -> Cursor:
         """Send rows; rows that were not taken are merged with the remote's version."""
-        now = self._now()
         try:
-            pushed = await self._replica.push(batch, self._device, link.seq, now, written)
+            pushed = await self._replica.push(batch, self._device, link.seq, self._now())
         except RowTooLarge as error:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)

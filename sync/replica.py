@@ -7,7 +7,7 @@ A row is only replaced if the remote still has the version that its writer has s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -219,36 +219,28 @@ class Replica:
                 unreadable = tuple(row for row in received if isinstance(row, Unreadable))
                 return Page(rows, unreadable, until)
 
-    def written(self, rows: Iterable[Pending], device: Device) -> str:
-        """Rows as `push` sends them. It takes a while, and may run on a thread."""
-        columns = map(self.form.columns, rows)
-        return _json([(*row[:4], device.id, *row[4:]) for row in columns])
-
     async def push(
-        self,
-        rows: Sequence[Pending],
-        device: Device,
-        cursor: int,
-        now: float,
-        written: str | None = None,
+        self, rows: Sequence[Pending], device: Device, cursor: int, now: float
     ) -> Pushed:
         """Write each row over the version that was seen, in one transaction.
 
         A repeated push changes nothing but the end of the order. The rows have distinct keys, and
-        their form accepts their sizes; `cursor` is this device's position in the order. `written`
-        are the rows as `written` makes them.
+        their form accepts their sizes; `cursor` is this device's position in the order.
         """
-        listed = written or self.written(rows, device)
-        advanced, changed, signed = await self.remote.batch(
+        listed = []
+        for row in rows:
+            kind, key, seen, version, data, clocks = self.form.columns(row)
+            listed.append((kind, key, seen, version, device.id, data, clocks))
+        advanced, written, signed = await self.remote.batch(
             [
                 SqlStatement(_ADVANCE, (self.form.agent, len(rows))),
-                SqlStatement(_WRITE, (self.form.agent, listed, len(rows))),
+                SqlStatement(_WRITE, (self.form.agent, _json(listed), len(rows))),
                 self._signature(device, cursor, now),
             ]
         )
         [(seq, epoch)] = advanced.rows
         return Pushed(
-            Cursor(str(epoch), whole(seq)), changed.affected == len(rows), bool(signed.rows)
+            Cursor(str(epoch), whole(seq)), written.affected == len(rows), bool(signed.rows)
         )
 
     async def current_versions(

@@ -59,13 +59,10 @@ class AgentLocal:
         return await self.read(outbox.link)
 
     async def pending(
-        self,
-        kinds: frozenset[str] | None,
-        limit: int,
-        max_bytes: int,
-        after: tuple[str, str] | None = None,
+        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
     ) -> list[Pending]:
-        return await self.read(lambda db: outbox.pending(db, kinds, limit, max_bytes, after))
+        read = partial(outbox.pending, kinds=kinds, limit=limit, max_bytes=max_bytes)
+        return await self.read(read)
 
     async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
         await self.write(partial(outbox.taken, rows=rows, link=link))
