@@ -51,13 +51,13 @@ from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
 from .sealing import is_sealed
+from .second_process import SecondProcess
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
 
 if TYPE_CHECKING:
     from thermocline.sync.sealing.keyring import Keyring
 
     from .keychain import Keychain
-    from .second_process import SecondProcess
 
 T = TypeVar("T")
 # Approximately what one processor writes and compares.
