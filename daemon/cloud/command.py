@@ -24,9 +24,9 @@ from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from .archive import is_sealed
+from .fetching import PageFetcher
 from .join import Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
-from .second_process import SecondProcess
 from .unpack import Restored, restore_file
 from .usage import FILE as USAGE_FILE
 from .usage import UsageLog
@@ -89,8 +89,8 @@ def _run(
     work: Callable[[Restorer], Awaitable[T]],
 ) -> T:
     usage = UsageLog(request.state_dir / USAGE_FILE, atomic.write, time.time)
-    second = SecondProcess(account, usage.count)
-    return asyncio.run(_with(account, request, settings, work, usage, second))
+    pages = PageFetcher(account, usage.count)
+    return asyncio.run(_with(account, request, settings, work, usage, pages))
 
 
 async def _with(
@@ -99,9 +99,9 @@ async def _with(
     settings: Settings,
     work: Callable[[Restorer], Awaitable[T]],
     usage: UsageLog,
-    second: SecondProcess,
+    pages: PageFetcher,
 ) -> T:
-    await second.begin()
+    await pages.begin()
     with our_errors():
         remote = await connect(account, count=usage.count)
     progress = Progress()
@@ -125,14 +125,14 @@ async def _with(
         show=progress.show,
         waiting=Waiting(),
         open_keys=open_keys,
-        second=second,
+        pages=pages,
     )
     try:
         return await work(joiner)
     finally:
         progress.end()
         await remote.close()
-        await second.close()
+        await pages.close()
         if request.state_dir.is_dir():
             await usage.save(at_once=True)
 

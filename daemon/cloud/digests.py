@@ -68,16 +68,13 @@ async def of_replica(replica: Replica) -> dict[str, Digest]:
     }
 
 
-async def compare(
-    replica: Replica, memory: ReadableMemory, here: dict[str, Digest] | None = None
-) -> Differences:
+async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
     """Compare a database with its replica: all rows of a kind at once, then those that differ.
 
-    Sealed rows are all of one kind there. `here` is what `of_database` says, if it was asked.
+    Sealed rows are all of one kind there.
     """
     there = await of_replica(replica)
-    if here is None:
-        here = await memory.read(lambda db: of_database(db, replica.form))
+    here = await memory.read(lambda db: _of_database(db, replica.form))
     differences = Differences(rows=sum(digest.rows for digest in there.values()))
     for kind in sorted(there.keys() | here.keys()):
         one, other = there.get(kind, Digest()), here.get(kind, Digest())
@@ -124,8 +121,7 @@ async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
     return replica.form.version(version_of(kind_of(row.kind).table.normal(row))) == version
 
 
-def of_database(db: sqlite3.Connection, form: RowFormat) -> dict[str, Digest]:
-    """The digest of each kind in a database, as the replica has its rows."""
+def _of_database(db: sqlite3.Connection, form: RowFormat) -> dict[str, Digest]:
     rows: Counter[str] = Counter()
     totals: Counter[str] = Counter()
     for row, version in _rows(db, form):

@@ -50,13 +50,11 @@ from ..store import apply, outbox
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
+from .fetching import PageFetcher
 from .sealing import is_sealed
-from .second_process import SecondProcess
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
 
 if TYPE_CHECKING:
-    from thermocline.sync.sealing.keyring import Keyring
-
     from .keychain import Keychain
 
 T = TypeVar("T")
@@ -150,10 +148,10 @@ class Restorer:
         show: Callable[[str], None],
         waiting: Waiting,
         open_keys: Callable[[Remote], Awaitable[Keychain]],
-        second: SecondProcess,
+        pages: PageFetcher,
     ) -> None:
         self._remote = remote
-        self._second = second
+        self._pages = pages
         self._open_keys = open_keys
         # The keys of a sealed replica.
         self._keychain: Keychain | None = None
@@ -222,10 +220,6 @@ class Restorer:
                 "cannot use a recovery key: this replica is not sealed",
                 hint="if yours was, something else answers in its place with rows of its own",
             )
-
-    @property
-    def _ring(self) -> Keyring | None:
-        return None if self._keychain is None else self._keychain.needed()
 
     def _replica(self, agent: str) -> Replica:
         if self._keychain is None:
@@ -380,13 +374,13 @@ class Restorer:
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
-        page = partial(self._second.page, replica, self._ring)
+        ring = None if self._keychain is None else self._keychain.needed()
+        page = partial(self._pages.page, replica, ring)
         await self._patiently(lambda: exchange.receive(page))
 
     async def _compare(self, staging: Staging, replica: Replica) -> Differences:
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
-        here = await self._second.digests(replica.agent, self._ring, staging.path)
-        differences = await self._patiently(lambda: digests.compare(replica, staging, here))
+        differences = await self._patiently(lambda: digests.compare(replica, staging))
         if differences.missing or differences.different:
             raise StoreDamaged(
                 f"cannot restore '{replica.agent}': the restored rows differ from the replica: "

@@ -30,7 +30,7 @@ from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
 from ..store import kinds, meta, tree_rows
 from ..store.agent_paths import DeviceId, StateLock
-from ..store.connection import open_snapshot
+from ..store.connection import connect
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
 from ..store.limits import enforce_limits, fill_warm
 from ..store.meta import read_clock
@@ -255,7 +255,8 @@ class Staging(AgentLocal):
         """Read in one snapshot, on another thread than the one that writes."""
 
         def run() -> T:
-            with closing(open_snapshot(self.path)) as db:
+            with closing(connect(self.path, "mode=rw")) as db:
+                db.execute("BEGIN")
                 return read(db)
 
         return await self._run(run, None)

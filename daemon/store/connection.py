@@ -87,13 +87,6 @@ def connect(path: Path, options: str) -> ReadingConnection:
     return db
 
 
-def open_snapshot(path: Path) -> ReadingConnection:
-    """A connection that sees what was committed before its first query, whatever is written."""
-    db = connect(path, "mode=rw")
-    db.execute("BEGIN")
-    return db
-
-
 def register_functions(db: sqlite3.Connection) -> None:
     """Register the SQL functions that conditions on memories need."""
     db.create_function("is_outside", 1, is_outside, deterministic=True)

@@ -1,7 +1,4 @@
-"""The second process of a restore, for a second processor.
-
-It fetches, checks and decrypts the rows while the first stores them, and reads what was stored
-again while the first makes its indexes.
+"""Fetches, checks and decrypts the pages of a restore in a second process, on a second processor.
 
 Requests and answers are frames on a socket: four bytes with the length, and MessagePack. The
 process ends with the one that started it, however that ends.
@@ -14,9 +11,8 @@ import multiprocessing
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,11 +20,8 @@ import msgspec
 from thermocline.sync import Replica, Usage
 from thermocline.sync.replica import Page
 
-from ..store.connection import open_snapshot
-from . import digests
 from .account import Account
 from .databases import connect
-from .digests import Digest
 
 if TYPE_CHECKING:
     from thermocline.sync.sealing.keyring import Keyring
@@ -39,23 +32,21 @@ _BUFFER_BYTES: Final = 1 << 23
 
 
 class _Request(msgspec.Struct, frozen=True, array_like=True):
-    """A page of an agent's rows that is needed, or the digests of what is in a database."""
+    """A page that is needed. `ring` are the keys of a sealed replica, as JSON; empty: it is not."""
 
     number: int
     agent: str
-    ring: bytes  # the keys of a sealed replica, as JSON; empty: it is not
-    after: int = 0
-    until: int = 0
-    database: str = ""
+    ring: bytes
+    after: int
+    until: int
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True):
-    """Without a result, if there was an error; `used` is what was not yet counted."""
+    """`page` is None if it could not be fetched; `used` is what was not yet counted."""
 
     number: int
+    page: Page | None
     used: Usage
-    page: Page | None = None
-    digests: dict[str, Digest] | None = None
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -63,8 +54,8 @@ _requests: Final = msgspec.msgpack.Decoder(_Request)
 _answers: Final = msgspec.msgpack.Decoder(_Answer)
 
 
-class SecondProcess:
-    """The process; made before any thread or event loop.
+class PageFetcher:
+    """The process that fetches pages; made before any thread or event loop.
 
     `count` is called with what the process used.
     """
@@ -81,7 +72,7 @@ class SecondProcess:
         self._listening: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._number = 0
-        self._requested: dict[int, asyncio.Future[_Answer | None]] = {}
+        self._requested: dict[int, asyncio.Future[Page | None]] = {}
 
     async def begin(self) -> None:
         """Take answers, in the event loop of the caller."""
@@ -90,27 +81,15 @@ class SecondProcess:
 
     async def page(self, replica: Replica, ring: Keyring | None, after: int, until: int) -> Page:
         """As `Replica.page`, which is called here for what the process could not fetch."""
-        answer = await self._ask(replica.agent, ring, after=after, until=until)
-        if answer is None or answer.page is None:
-            return await replica.page(after, until)
-        return answer.page
-
-    async def digests(
-        self, agent: str, ring: Keyring | None, database: Path
-    ) -> dict[str, Digest] | None:
-        """As `digests.of_database`, beside which another process may write; None: it failed."""
-        answer = await self._ask(agent, ring, database=str(database))
-        return None if answer is None else answer.digests
-
-    async def _ask(self, agent: str, ring: Keyring | None, **more: Any) -> _Answer | None:
-        if self._writer is None or self._listening is None or self._listening.done():
-            return None
-        self._number = number = self._number + 1
-        self._requested[number] = answer = asyncio.get_running_loop().create_future()
-        sealed = b"" if ring is None else msgspec.json.encode(ring)
-        self._writer.write(_framed(_Request(number, agent, sealed, **more)))
-        result: _Answer | None = await answer
-        return result
+        page = None
+        if self._writer is not None and self._listening is not None and not self._listening.done():
+            self._number = number = self._number + 1
+            self._requested[number] = answer = asyncio.get_running_loop().create_future()
+            sealed = b"" if ring is None else msgspec.json.encode(ring)
+            request = _Request(number, replica.agent, sealed, after, until)
+            self._writer.write(_framed(request))
+            page = await answer
+        return await replica.page(after, until) if page is None else page
 
     async def close(self) -> None:
         """End the process."""
@@ -125,7 +104,7 @@ class SecondProcess:
             while True:
                 answer = await _received(reader, _answers)
                 self._count(self._account.url, answer.used)
-                self._settle(answer.number, answer)
+                self._settle(answer.number, answer.page)
         except (OSError, EOFError):
             # The process was ended, as by a lack of memory.
             return
@@ -133,10 +112,10 @@ class SecondProcess:
             for number in [*self._requested]:
                 self._settle(number, None)
 
-    def _settle(self, number: int, answer: _Answer | None) -> None:
+    def _settle(self, number: int, page: Page | None) -> None:
         requested = self._requested.pop(number)
         if not requested.done():
-            requested.set_result(answer)
+            requested.set_result(page)
 
 
 def _serve(account: Account, connection: socket.socket, other: socket.socket) -> None:
@@ -160,15 +139,10 @@ async def _answer_all(account: Account, connection: socket.socket) -> None:
     async def answer(request: _Request) -> None:
         nonlocal used
         try:
-            replica, page, there = _replica(remote, request), None, None
-            if request.database:
-                with closing(open_snapshot(Path(request.database))) as db:
-                    there = digests.of_database(db, replica.form)
-            else:
-                page = await replica.page(request.after, request.until)
-            content = _framed(_Answer(request.number, used, page, there))
+            page = await _replica(remote, request).page(request.after, request.until)
+            content = _framed(_Answer(request.number, page, used))
         except Exception:  # noqa: BLE001 - the first process meets it again, and reports it
-            content = _framed(_Answer(request.number, used))
+            content = _framed(_Answer(request.number, None, used))
         used = Usage()
         writer.write(content)
 
