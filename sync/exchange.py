@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -19,8 +19,6 @@ from .ports import Cursor, Local, Pending, Received, Unreadable
 from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Replica
 from .sealing import proofs
 
-# As `Replica.page`.
-FetchPage: TypeAlias = Callable[[int, int], Coroutine[Any, Any, Page]]
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4
 _LEAST_BYTES: Final = 20_000
@@ -107,16 +105,15 @@ class Exchange:
                 raise
         return await self._run(urgent_only, sign, None)
 
-    async def receive(self, page: FetchPage | None = None) -> RoundResult:
+    async def receive(self) -> RoundResult:
         """Receive everything and write nothing on the remote, as for joining a new device.
 
         A token that allows reading is enough. Repeated, it continues where it was interrupted.
-        `page` does what `Replica.page` does, in another way.
         """
         tally = RoundResult()
         poll = await self._replica.poll()
         link = await self._relink(poll, await self._local.link())
-        await self._pull(link, poll.seq, tally, page)
+        await self._pull(link, poll.seq, tally)
         return tally
 
     async def _run(self, urgent_only: bool, sign: bool, poll: Cursor | None) -> RoundResult:
@@ -225,25 +222,22 @@ class Exchange:
                     return False
                 link = await self._local.link()
 
-    async def _pull(
-        self, link: Cursor, until: int, tally: RoundResult, fetch: FetchPage | None = None
-    ) -> Cursor:
+    async def _pull(self, link: Cursor, until: int, tally: RoundResult) -> Cursor:
         """Apply everything after the link, in order, with some pages requested ahead."""
-        fetch = fetch or self._replica.page
         requested: deque[tuple[int, asyncio.Task[Page]]] = deque()
         begin = link.seq
         try:
             while begin < until or requested:
                 while begin < until and len(requested) < _PAGES_AHEAD:
                     end = min(begin + self._width, until)
-                    requested.append((end, asyncio.create_task(fetch(begin, end))))
+                    requested.append((end, asyncio.create_task(self._replica.page(begin, end))))
                     begin = end
                 end, task = requested[0]
                 page = await task
                 requested.popleft()
                 if page.until < end:
                     # The answer could not hold all rows: the rest comes first.
-                    rest = asyncio.create_task(fetch(page.until, end))
+                    rest = asyncio.create_task(self._replica.page(page.until, end))
                     requested.appendleft((end, rest))
                     self._width = max(1, page.until - link.seq)
                 else:

@@ -24,7 +24,6 @@ from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from .archive import is_sealed
-from .fetching import PageFetcher
 from .join import Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
 from .unpack import Restored, restore_file
@@ -72,25 +71,15 @@ def from_replica(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T
     settings = _settings(request)
     account = _account(request, settings, os.environ)
     try:
-        return _run(account, request, settings, work)
+        return asyncio.run(_with(account, request, settings, work))
     except ReplicaRefused as error:
         code = error.code.removeprefix("replica_")
         if code != "unauthorized" or account.token is not None or not _can_ask():
             error.hint = account.way_out(code) or error.hint
             raise
     token = Secret(getpass(f"token of {account.url}: ", sys.stderr))
-    return _run(msgspec.structs.replace(account, token=token), request, settings, work)
-
-
-def _run(
-    account: Account,
-    request: RestoreRequest,
-    settings: Settings,
-    work: Callable[[Restorer], Awaitable[T]],
-) -> T:
-    usage = UsageLog(request.state_dir / USAGE_FILE, atomic.write, time.time)
-    pages = PageFetcher(account, usage.count)
-    return asyncio.run(_with(account, request, settings, work, usage, pages))
+    account = msgspec.structs.replace(account, token=token)
+    return asyncio.run(_with(account, request, settings, work))
 
 
 async def _with(
@@ -98,10 +87,8 @@ async def _with(
     request: RestoreRequest,
     settings: Settings,
     work: Callable[[Restorer], Awaitable[T]],
-    usage: UsageLog,
-    pages: PageFetcher,
 ) -> T:
-    await pages.begin()
+    usage = UsageLog(request.state_dir / USAGE_FILE, atomic.write, time.time)
     with our_errors():
         remote = await connect(account, count=usage.count)
     progress = Progress()
@@ -125,14 +112,12 @@ async def _with(
         show=progress.show,
         waiting=Waiting(),
         open_keys=open_keys,
-        pages=pages,
     )
     try:
         return await work(joiner)
     finally:
         progress.end()
         await remote.close()
-        await pages.close()
         if request.state_dir.is_dir():
             await usage.save(at_once=True)
 

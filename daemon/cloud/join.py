@@ -11,7 +11,6 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -50,7 +49,6 @@ from ..store import apply, outbox
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
-from .fetching import PageFetcher
 from .sealing import is_sealed
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed
 
@@ -137,7 +135,7 @@ class Restorer:
     anybody could have put others there.
     """
 
-    def __init__(  # noqa: PLR0913 - its collaborators
+    def __init__(
         self,
         remote: Remote,
         url: str,
@@ -148,10 +146,8 @@ class Restorer:
         show: Callable[[str], None],
         waiting: Waiting,
         open_keys: Callable[[Remote], Awaitable[Keychain]],
-        pages: PageFetcher,
     ) -> None:
         self._remote = remote
-        self._pages = pages
         self._open_keys = open_keys
         # The keys of a sealed replica.
         self._keychain: Keychain | None = None
@@ -297,13 +293,10 @@ class Restorer:
         staging = Staging(place.staged, device=device, rules=self._rules)
         try:
             resumed = await self._begin(staging, self._replica(agent))
-            await self._fill(staging, self._replica(agent), resumed)
-            differences, unindexed = await asyncio.gather(
-                self._compare(staging, self._replica(agent)), staging.complete()
-            )
+            differences = await self._fill(staging, self._replica(agent), resumed)
             withheld = await self._withheld(self._replica(agent))
             counts = await staging.read(apply.counts)
-            await staging.seal()
+            unindexed = await staging.seal()
         except StoreDamaged:
             # The next run would resume it.
             await staging.discard()
@@ -367,18 +360,14 @@ class Restorer:
                 )
         return lines
 
-    async def _fill(self, staging: Staging, replica: Replica, held: int) -> None:
+    async def _fill(self, staging: Staging, replica: Replica, held: int) -> Differences:
         rows = await self._patiently(replica.count)
         if held:
             self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
-        ring = None if self._keychain is None else self._keychain.needed()
-        page = partial(self._pages.page, replica, ring)
-        await self._patiently(lambda: exchange.receive(page))
-
-    async def _compare(self, staging: Staging, replica: Replica) -> Differences:
+        await self._patiently(exchange.receive)
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
         differences = await self._patiently(lambda: digests.compare(replica, staging))
         if differences.missing or differences.different:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -30,7 +30,6 @@ from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
 from ..store import kinds, meta, tree_rows
 from ..store.agent_paths import DeviceId, StateLock
-from ..store.connection import connect
 from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
 from ..store.limits import enforce_limits, fill_warm
 from ..store.meta import read_clock
@@ -231,7 +230,7 @@ class Staging(AgentLocal):
             except (StoreDamaged, Conflict):
                 return False
 
-        return await self._run(run, self._thread)
+        return await self._run(run)
 
     async def begin(self, origin: str = "") -> None:
         """Start with an empty database; that of an earlier run is removed."""
@@ -241,7 +240,7 @@ class Staging(AgentLocal):
             self._open()
 
         await self.discard()
-        await self._run(run, self._thread)
+        await self._run(run)
 
         def mark(tx: Transaction) -> None:
             meta.write(tx, _ORIGIN, origin)
@@ -252,14 +251,7 @@ class Staging(AgentLocal):
         await self.write(mark)
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Read in one snapshot, on another thread than the one that writes."""
-
-        def run() -> T:
-            with closing(connect(self.path, "mode=rw")) as db:
-                db.execute("BEGIN")
-                return read(db)
-
-        return await self._run(run, None)
+        return await self._run(lambda: read(self._opened()))
 
     async def write(self, write: Callable[[Transaction], T]) -> T:
         """Run an operation in one transaction, within all limits; an error changes nothing."""
@@ -288,14 +280,14 @@ class Staging(AgentLocal):
                 raise
             return result
 
-        return await self._run(run, self._thread)
+        return await self._run(run)
 
     async def count(self) -> int:
         """The number of received rows, deleted ones included."""
         return await self.read(lambda db: int(db.execute(_COUNT).fetchone()[0]))
 
-    async def complete(self) -> int:
-        """Make the indexes, that of words for the newest memories only; what was read may differ.
+    async def seal(self) -> int:
+        """Index the newest memories, check every page (`StoreDamaged`), sync and close the file.
 
         Returns the number of memories that are left to be indexed by the daemon.
         """
@@ -311,10 +303,14 @@ class Staging(AgentLocal):
             kinds.reduce_backlog(tx, _INDEXED_AT_ONCE)
 
         await self.write(complete)
+<<<<<<< HEAD
         return await self.read(kinds.backlog_count)
 
     async def seal(self) -> None:
         """Check every page (`StoreDamaged`), sync and close the file; nobody may be reading."""
+=======
+        left = await self.read(index_backlog.count)
+>>>>>>> parent of fd6825f (wip: restore in two processes)
 
         def run() -> None:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -322,7 +318,8 @@ class Staging(AgentLocal):
             self._close()
             atomic.sync_tree(self.folder)
 
-        await self._run(run, self._thread)
+        await self._run(run)
+        return left
 
     async def discard(self) -> None:
         def run() -> None:
@@ -330,11 +327,11 @@ class Staging(AgentLocal):
             if self.folder.exists():
                 shutil.rmtree(self.folder)
 
-        await self._run(run, self._thread)
+        await self._run(run)
 
     async def close(self) -> None:
         """Close the database; the received rows stay for a later run."""
-        await self._run(self._close, self._thread)
+        await self._run(self._close)
         self._thread.shutdown(wait=False)
 
     async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
@@ -342,11 +339,11 @@ class Staging(AgentLocal):
         self.came(len(rows))
         return applied
 
-    async def _run(self, function: Callable[[], T], thread: ThreadPoolExecutor | None) -> T:
-        """Run it on a thread, to its end even if the caller is cancelled."""
+    async def _run(self, function: Callable[[], T]) -> T:
+        """Run it on the thread, to its end even if the caller is cancelled."""
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(thread, function)
+            return await loop.run_in_executor(self._thread, function)
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
         except OSError as error:

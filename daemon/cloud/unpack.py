@@ -116,6 +116,5 @@ async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] |
     workspace = staging.folder / archive.WORKSPACE
     if workspace.exists():
         workspace.rename(staging.folder / WORKSPACE)
-    await staging.complete()
     await staging.seal()
     return refused
