@@ -303,14 +303,7 @@ class Staging(AgentLocal):
             kinds.reduce_backlog(tx, _INDEXED_AT_ONCE)
 
         await self.write(complete)
-<<<<<<< HEAD
-        return await self.read(kinds.backlog_count)
-
-    async def seal(self) -> None:
-        """Check every page (`StoreDamaged`), sync and close the file; nobody may be reading."""
-=======
-        left = await self.read(index_backlog.count)
->>>>>>> parent of fd6825f (wip: restore in two processes)
+        left = await self.read(kinds.backlog_count)
 
         def run() -> None:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
