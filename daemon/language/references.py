@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..memory.similarity import fold
 from .corrections import has_number
-from .cues import is_bare_answer, names_told, says, worth
+from .cues import WORD, is_bare_answer, names_told, says, worth
 from .keeping import is_passing
 from .persons import NAME, Sex, capitals_in, concepts_of, persons_in, sex_of
 from .statements import SpokenSentence, confirms
@@ -171,6 +171,8 @@ class _Talk:
         self._new: set[str] = set()
         # Other capitals of this turn, in English.
         self._others: set[str] = set()
+        # The sexes of people of this turn whom nobody named: "with the new husband".
+        self._nameless: set[Sex] = set()
         self._times: Counter[str] = Counter()
         # The turn in which each was last meant.
         self._meant: dict[str, int] = {}
@@ -178,7 +180,8 @@ class _Talk:
     def begin(self, place: int) -> None:
         """Note that what follows is of the turn with this index."""
         if place != self._place:
-            self._place, self._new, self._others = place, set(), set()
+            self._place, self._new = place, set()
+            self._others, self._nameless = set(), set()
 
     def read(
         self,
@@ -204,8 +207,13 @@ class _Talk:
         if own:
             weak = [name for name, _ in persons_in(text, weak=True) if name not in named]
             self._weak.update(weak)
-            names = " ".join((*named, *weak)).split()
+            names_in = (*named, *weak)
+            names = " ".join(names_in).split()
             self._others.update(name for name in capitals_in(text) if name not in names)
+            # "Shellfish is Reinaldo's wife" is not about him.
+            meant = [name for name in names_in if f"{name}'s " not in text.replace("’", "'")]
+            self._nameless -= {named.get(name, "") for name in meant}
+            self._nameless.update(_nameless(text, meant))
             self._meant.update(dict.fromkeys(weak, self._place))
         if who and (match := _ANSWERED.match(answer)) and not any(map(answer.count, named)):
             first = match["name"].split()[0].casefold()
@@ -283,6 +291,8 @@ class _Talk:
 
     def _who(self, kind: str) -> str:
         """Who is surely meant: of this turn, else whom the talk is most about; "" if not clear."""
+        if kind in self._nameless:
+            return ""
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
         # The first of the last sentence comes first, if its sex is known, or there is no other.
         new = [name for name in fits if name in self._new]
@@ -322,6 +332,17 @@ class _Talk:
             return None
         other = "she" if says("he", match["pronoun"]) else "he"
         return match if any(sex != other for sex in self._people.values()) else None
+
+
+def _nameless(text: str, names: Sequence[str]) -> Iterator[Sex]:
+    """The sexes of those in a sentence who are not named, if nobody is named behind them."""
+    rest = text[max((text.find(name) + len(name) for name in names), default=0) :]
+    following = WORD.findall(rest)
+    # "Felix is our son", "Felix, our son".
+    says_who = bool(names) and (rest[:1] == "," or not words("copulas").isdisjoint(following[:1]))
+    for place, word in enumerate(following):
+        if (sex := sex_of(word)) and not (says_who and place < _LONGEST_PHRASE):
+            yield sex
 
 
 def _is_of_nothing(text: str) -> bool:
