@@ -313,7 +313,7 @@ def parse(
         dates=dates,
         once=_asks_for_past(plain, every),
         wants=_wanted(plain),
-        asks=plain.rstrip().endswith(("?", "？")),
+        asks=_asks(plain),
         topics=topics,
     )
 
@@ -452,6 +452,14 @@ def _asks_for_past(text: str, every: Sequence[str]) -> bool:
         return True
     folded = fold(" ".join(asking))
     return any(vocabulary.cue(name).any_in(folded) for name in ("once", "asks_past"))
+
+
+def _asks(text: str) -> bool:
+    """Whether a text is a question, with or without its mark."""
+    folded = fold(text)
+    return text.rstrip().endswith(("?", "？")) or any(
+        vocabulary.cue(name).any_in(folded) for name in ("which", "question")
+    )
 
 
 def _wanted(text: str) -> Wanted:
