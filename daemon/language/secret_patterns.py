@@ -63,7 +63,7 @@ _NAMED: Final = (
 )
 _FILLER: Final = r"(?:[\w'’/]+,? ){0,3}?"
 # "The password", "his password lying around, it's", "Passwort fürs Archiv:", "I changed it to".
-_TOLD: Final = rf"\b(?:{{secret_is}}|set to|changed to|auf)[: ]{{1,2}}{_FILLER}"
+_TOLD: Final = rf"\b(?:{{secret_is}}|(?:set|changed)(?: it)? to|auf)[: ]{{1,2}}{_FILLER}"
 _QUESTION: Final = r"[?？]\s+(?:[^.!?\n\d\[]{1,20}[,.] )?(?:[\w'’]+ ){0,4}?"
 NAMED_BEFORE: Final = (
     rf"(?i){_NAMED}(?: ?[:=(]? ?|[^!?\n\[]{{0,60}}?{_TOLD}"
@@ -282,11 +282,16 @@ RANDOM: Final = re.compile(r"[0-9][A-Za-z]+-?[0-9]|[A-Za-z][0-9]+[A-Za-z]")
 COMMIT: Final = re.compile(r"[0-9a-f]{7,40}")
 # A year, and a round number, which is an amount.
 ORDINARY: Final = re.compile(r"(?:19|20)[0-9]{2}|[0-9]+00")
+_TURN: Final = (
+    r"(?:right|left|rechts|links|derecha|izquierda|droite|gauche) (?:(?:to|auf|a|à) )?\d{1,2}"
+)
 # A word with both cases, digits and signs is a password, whatever is said around it.
 VARIED: Final = re.compile(
     r"(?<![^\s(\"'“„‘:])(?=\S{0,30}?[a-zß-ÿ])(?=\S{0,30}?[A-ZÀ-Þ])(?=\S{0,30}?[0-9])"
     r"(?=\w{1,24}(?:[!?$&^~*]|%(?![0-9A-F]{2})))[\w!?$%&^~*-]{8,32}(?![\w/(){}<>=@]|[.:][\w/])"
     r"|(?<![\w-])(?=[0-9-]*[A-Z])(?=[A-Z-]*[0-9])[A-Z0-9]{4,5}(?:-[A-Z0-9]{4,5}){2,5}(?![\w-])"
+    # The turns of a dial: "right 31, left 7, right 54".
+    rf"|\b(?i:(?:{_TURN}(?:[,;]|,? (?:then|and|dann|und))? ){{2,4}}{_TURN})\b"
 )
 _UNLESS: Final = r"(?:(?!\b(?:{secret_unlike})\b)[^.!?\n\d]){0,70}?"
 BEHIND_LOCK: Final = rf"(?i)(?:\b(?:{{secret_lock}})\b|{{~secret_lock}}){_UNLESS}$"
@@ -308,6 +313,9 @@ BEFORE_NUMBER: Final = (
     rf"(?i)(?:\b(?:(?:{{secret_number}}){_APART}|(?:{{secret_document}})\b(?:[^!\d\[]{{0,50}}?"
     rf"\b(?:{{secret_numbered}}){_APART}))|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
 )
+# The number of a passport or licence that is named somewhere before it.
+OF_DOCUMENT: Final = re.compile(r"[A-Z]{1,2}[0-9]{6,8}[A-Z]?")
+DOCUMENT: Final = r"(?i)\b(?:{secret_document})\b"
 BEFORE_LETTERS: Final = (
     r"(?i)\b(?:{secret_document})(?:['’]s|,|,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"
 )

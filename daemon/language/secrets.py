@@ -36,8 +36,7 @@ _LEAST_WORD: Final = 10
 # Candidates of these have a digit, which most texts have not.
 _WITH_DIGITS: Final = frozenset({forms.CARD, forms.CODE, forms.IBAN, forms.NUMBER, forms.RESCUE})
 _DIGIT: Final = re.compile("[0-9]")
-# Every secret that its shape tells is at least so long.
-_LONG: Final = re.compile(r"\S{15}")
+_LONG: Final = re.compile(r"\S{15}")  # as every secret that its shape tells
 # What took the place of a secret names no other.
 _MARK: Final = re.compile(r"\[\w+ removed\]")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
@@ -323,6 +322,8 @@ def _number(match: re.Match[str]) -> str:
     named = compiled(forms.BEFORE_NUMBER).search(before)
     if not named and not match.group().isdigit():
         named = compiled(forms.BEFORE_LETTERS).search(before)
+        if forms.OF_DOCUMENT.fullmatch(match.group()) and not compiled(forms.UNLIKE).search(before):
+            named = named or compiled(forms.DOCUMENT).search(before)
     return "identity_number" * bool(named or forms.SOCIAL_SECURITY.fullmatch(match.group()))
 
 
