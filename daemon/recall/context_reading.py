@@ -15,21 +15,18 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.settings import Rules
-from ..language.cues import signals_of
 from ..language.secrets import holds_secret
 from ..language.sentences import sentences
-from ..language.vocabulary import cue
 from ..memory.checks import SOURCE_CHARS
 from ..memory.records import DEFAULT_CATEGORY, USER_STATED, Memory
 from ..memory.scoring import HOT, score_of
-from ..memory.similarity import fold
 from ..memory.vectors import Nearness
 from ..store.connection import derived
 from ..store.memory_rows import SELECT, fetch, from_row
 from ..store.selecting import Filters, at_rows, teach_score, where
 from .answer import Answer, Hit
 from .context_items import BlockItem, attribute, escaped
-from .query import little
+from .query import is_question, little
 from .recall import Request, recall
 from .sources import MEMORIES
 
@@ -115,11 +112,6 @@ def _unasked_hits(answer: Answer, *, asks: bool) -> list[Hit]:
         return asks and is_about and hit.relevance >= _LEAST_UNASKED
 
     return [hit for hit in answer.hits if hit.sure or hit.method == "meaning" or answers(hit)]
-
-
-def _asks(sentence: str) -> bool:
-    """Whether a sentence is a question, with or without its mark."""
-    return "question" in signals_of(sentence) or cue("which").any_in(fold(sentence))
 
 
 def _text_of(memory: Memory) -> str:
@@ -215,7 +207,8 @@ class BlockReading:
         if not self.request.found:
             return answer
         parts = sentences(request.text)[:_SENTENCES]
-        answer = replace(answer, hits=tuple(_unasked_hits(answer, asks=any(map(_asks, parts)))))
+        asks = any(map(is_question, parts))
+        answer = replace(answer, hits=tuple(_unasked_hits(answer, asks=asks)))
         if answer.confidence == "sure":
             return answer
         if len(parts) < 2:

@@ -313,7 +313,7 @@ def parse(
         dates=dates,
         once=_asks_for_past(plain, every),
         wants=_wanted(plain),
-        asks=_asks(plain),
+        asks=is_question(plain),
         topics=topics,
     )
 
@@ -454,7 +454,7 @@ def _asks_for_past(text: str, every: Sequence[str]) -> bool:
     return any(vocabulary.cue(name).any_in(folded) for name in ("once", "asks_past"))
 
 
-def _asks(text: str) -> bool:
+def is_question(text: str) -> bool:
     """Whether a text is a question, with or without its mark."""
     folded = fold(text)
     return text.rstrip().endswith(("?", "？")) or any(
