@@ -2,10 +2,11 @@
 
     python tests/benchmarks/fit_successors.py [FILE…]
 
-From the people of `data/corrections` and those of `data/everyday` that are not sealed, and the
-project's facts; then FILE…, collections of chats in any format of `comparing`, whose texts alone
-are stored and replace nothing. Prints the weights of a logistic regression, and how many
-corrections and other pairs come out on the right side, each person's by the weights of the others.
+From the people of `data/corrections` and those of `data/everyday` that are not sealed, with their
+statements that only look alike, and the project's facts; then FILE…, collections of chats in any
+format of `comparing`, whose texts alone are stored and replace nothing. Prints the weights of a
+logistic regression, and how many corrections and other pairs come out on the right side, each
+person's by the weights of the others.
 """
 
 from __future__ import annotations
@@ -157,6 +158,7 @@ def main() -> None:
         for corrected in [person.corrected[_GAP]]
     ]
     parts += [examples(_small(person), _OF_SMALL) for person in people]
+    parts += [examples([person.alike], 1.0) for person in people]
     parts.append(examples(comparing.read(everyday.FOLDER.parent / "facts.json"), _OF_FACTS))
     parts += [
         examples([comparing.text_alone(chat)], _OF_MANY)
