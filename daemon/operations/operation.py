@@ -194,7 +194,7 @@ class Scope(msgspec.Struct, frozen=True):
     ) -> AsyncIterator[AgentStore]:
         """The memory of the agent, open while the block runs, if it exists and has room.
 
-        With `create` something is added, to a new agent if there is none; `exists` requires one
+        With `create` something is added, to a new agent if it does not exist; `exists` requires one
         even for an operation that only reads; of a `trial` nothing is stored.
         """
         or_empty, quotas = trial or (self.reads and not exists), self.settings.quotas

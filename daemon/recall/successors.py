@@ -172,9 +172,10 @@ class Statements:
         )
 
     def _lacks_words(self, older: int, newer: int) -> bool:
-        """Whether few texts are compared, or words, and the newer lacks some of the question.
+        """Whether the newer lacks words of the question, where few texts or words tell it apart.
 
-        Whoever gives words, and asks nothing, wants them all; and of a time what is of it.
+        Whoever gives words, and asks nothing, wants all of them; who gives a time alone, what is
+        of it.
         """
         signals, met = self._signals, self._signals.met
         if signals.words < 2 and not signals.asks:
