@@ -97,7 +97,8 @@ def read_note(text: str, categories: Mapping[str, str] = CATEGORIES) -> list[Not
 
 def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[NoteFact]:
     importance = _importance(item)
-    if importance is not None and utf8_bytes(_with_context(context, _whole_text(item))) >= _LEAST_BYTES:
+    whole = _with_context(context, _whole_text(item))
+    if importance is not None and utf8_bytes(whole) >= _LEAST_BYTES:
         own, apart = _divided(item, context)
         for part in _parts(own):
             text = _with_context(context, _whole_text(part))
