@@ -297,8 +297,9 @@ class ChunkIndex:
         if gone:
             await self._run(partial(database.use, chunk_tables.drop, sorted(gone)))
             counts["removed"] += len(gone)
-        counts = await self._run(partial(database.use, chunk_tables.file_counts))
-        self._files, self._left_out = counts
+        self._files, self._left_out = await self._run(
+            partial(database.use, chunk_tables.file_counts)
+        )
         if whole:
             await self._run(partial(database.note_cutting, rules))
         while await self._run(partial(database.use, chunk_tables.merge, self.store.now)):
