@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from ..client.wording import ago, moment, number_of
+from ..client.wording import ago, number_of
 from .conversations import messages_in, say_skipped
 from .options import PAGE
-from .terminal import page, say_rest, short, show_json, show_rows, show_text, visible, warn, worded
+from .terminal import page, short, show_json, show_rows, show_text, visible, warn, worded
 from .usage import Form, Verb
 from .values import refuse, say, text_in
 
@@ -162,22 +162,6 @@ def _show_graph(graph: list[Answer]) -> None:
         )
 
 
-def _show_used(answer: Answer, fields: Answer) -> None:
-    _show_answers(answer, "source", "id", "hash")
-    say_rest(len(answer["answers"]), answer["total"], fields.get("offset", 0))
-
-
-def _show_replayed(answer: Answer, _: Answer) -> None:
-    _show_answers(answer, "change", "source", "id")
-    print(worded("{changed} of {total:thing things} changed since", answer))
-
-
-def _show_answers(answer: Answer, *names: str) -> None:
-    for entry in answer["answers"]:
-        show_rows([(entry["id"], moment(entry["at"]), entry["via"], entry["query"])])
-        show_rows(("", *(item[name] for name in names)) for item in entry["used"])
-
-
 _TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
 
 VERBS: Final = {
@@ -321,8 +305,7 @@ VERBS: Final = {
         Form(
             "list", "GET /api/sessions",
             page(
-                "sessions", "{id}", "{status}", "{last_active_at:moment}",
-                "{answers:answer answers}",
+                "sessions", "{id}", "{status}", "{updated_at:moment}",
                 lambda session: session.get("name") or session.get("category") or "",
                 empty="no sessions",
             ),
@@ -331,25 +314,19 @@ VERBS: Final = {
         Form("start [NAME]", "POST /api/sessions", "{id}", "category paths conversation user"),
         Form("show ID", "GET /api/sessions/{id}", lambda answer, _: show_json(answer), ""),
         Form("archive ID", "POST /api/sessions/{id}/archive", "{status} {id}", ""),
-        Form("reopen ID", "POST /api/sessions/{id}/reopen", "{status} {id}", ""),
-        Form("used ID", "GET /api/sessions/{id}/used", _show_used, "answer limit offset"),
-        Form(
-            "replay ID", "GET /api/sessions/{id}/replay", _show_replayed, "answer limit offset"
-        ),
         options=f"""
         --category PATH         it sees the memories below this category
         --path PATH... = paths  it sees the files below this path; may be repeated
         --conversation NAME     the conversation that it belongs to
         --user NAME             whose it is
         --status active|archived  list only these
-        --answer ID             this answer alone
         {PAGE}""",
         note=(
-            "With a category or paths a session sees these, and nothing else.\n\n"
+            "With a category or paths a session sees these, and nothing else. An archived one\n"
+            "takes no question until `thermocline undo ID --kind session`.\n\n"
             "example:\n"
             "  S=$(thermocline sessions start release --category projects/site)\n"
-            "  thermocline retrieve 'which server?' --session $S\n"
-            "  thermocline sessions replay $S"
+            "  thermocline retrieve 'which server?' --session $S"
         ),
     ),
 }  # fmt: skip

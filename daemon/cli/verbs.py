@@ -45,7 +45,7 @@ VERBS: Final = {
         "learning",
         "show the people and things that memories name, and how they are related",
     ),
-    "sessions": ("learning", "open, list, archive or replay sessions of work"),
+    "sessions": ("learning", "open, list or archive sessions of work"),
     "review": ("memories", "list what came from outside; keep, edit or forget it"),
     "search-url": ("memories", "list stored URLs, or the memories that mention a URL"),
     "distill": ("conversations", "condense a text to its facts"),

@@ -238,19 +238,11 @@ class Calls:
 
     # The sessions, newest first (`SessionQuery`); open a session (`SessionBody`).
     sessions = Method(lambda: schemas.learning.SessionPage, "GET /api/sessions")
-    start_session = Method(lambda: schemas.learning.SessionView, "POST /api/sessions")
-    # Show, close and reopen a session.
-    session = Method(lambda: schemas.learning.SessionView, "GET /api/sessions/{id}", "id")
+    start_session = Method(lambda: schemas.learning.Session, "POST /api/sessions")
+    # Show and close a session.
+    session = Method(lambda: schemas.learning.Session, "GET /api/sessions/{id}", "id")
     archive_session = Method(
-        lambda: schemas.learning.SessionView, "POST /api/sessions/{id}/archive", "id"
-    )
-    reopen_session = Method(
-        lambda: schemas.learning.SessionView, "POST /api/sessions/{id}/reopen", "id"
-    )
-    # What the answers of a session were made of, and what of that has changed (`UsedQuery`).
-    session_used = Method(lambda: schemas.learning.UsedPage, "GET /api/sessions/{id}/used", "id")
-    replay_session = Method(
-        lambda: schemas.learning.Replayed, "GET /api/sessions/{id}/replay", "id"
+        lambda: schemas.learning.Session, "POST /api/sessions/{id}/archive", "id"
     )
 
     # The experiences of most weight (`ExperienceQuery`); those with a similar intent.
