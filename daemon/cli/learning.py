@@ -7,7 +7,7 @@ import json
 from ..client.wording import ago, number_of
 from .conversations import messages_in, say_skipped
 from .options import PAGE
-from .terminal import page, short, show_json, show_rows, show_text, visible, warn, worded
+from .terminal import page, short, show_json, show_rows, show_text, visible, worded
 from .usage import Form, Verb
 from .values import refuse, say, text_in
 
@@ -18,30 +18,12 @@ if TYPE_CHECKING:
     from ..client.caller import Caller
     from .usage import Answer, Args, Shown
 
-_MODEL_SECONDS: Final = 60.0
 
-
-def _knowledge(args: Args, client: Caller) -> Shown:
-    client.timeout = _MODEL_SECONDS
-    answer = client.call("GET /api/knowledge", fold=bool(args.fold))
-
-    def show() -> None:
-        if not args.fold and answer["text"].strip():
-            show_text(answer["text"].rstrip("\n"))
-        for fold in answer.get("folds") or ():
-            print(visible(worded("{path}:{line}: {text} ({why})", {**answer, **fold})))
-        if answer.get("folded"):
-            print("in fewer words:")
-            for line in answer["folded"]:
-                print(visible(f"- {line}"))
-        if answer.get("warning"):
-            warn(answer)
-        elif not answer["text"].strip():
-            say("no knowledge yet: memory/knowledge.md holds it")
-        elif args.fold:
-            say(worded("nothing to fold: {lines:line lines} of {max_lines}", answer))
-
-    return show
+def _show_knowledge(answer: Answer, _: Answer) -> None:
+    if answer["text"].strip():
+        show_text(answer["text"].rstrip("\n"))
+    else:
+        say("no knowledge yet: memory/knowledge.md holds it")
 
 
 def _lesson(reflection: Answer) -> str:
@@ -165,9 +147,7 @@ def _show_graph(graph: list[Answer]) -> None:
 _TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
 
 VERBS: Final = {
-    "knowledge": Verb(
-        Form("", _knowledge), options="--fold  propose what could go, line by line"
-    ),
+    "knowledge": Verb(Form("", "GET /api/knowledge", _show_knowledge)),
     "reflect": Verb(
         Form(
             "list", "GET /api/reflections",

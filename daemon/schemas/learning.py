@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.agent_files import EpisodeLine as EpisodeLine
 from ..memory.agent_files import EpisodeOutcome, ReflectionType
-from ..memory.agent_files import Fold as Fold
 from ..memory.agent_files import Reflection as Reflection
 from ..memory.experiences import FADED, Experience, ExperienceType
 from ..memory.records import Session as Session
@@ -18,7 +17,6 @@ from .common import (
     Input,
     Json,
     Limit,
-    Method,
     Offset,
     Paged,
     PageOf,
@@ -300,17 +298,8 @@ class SkillStored(Struct):
     added: bool
 
 
-class KnowledgeQuery(Input):
-    """`fold` proposes what to remove or shorten if it is too long."""
-
-    fold: bool = False
-
-
 class KnowledgeView(Struct, kw_only=True):
-    """The knowledge, and a warning if it has more lines than a model should always get.
-
-    `folds` are the lines to fold, and `folded` is the shorter text: by a model or by rules.
-    """
+    """The knowledge, and a warning if it has more lines than a model should always get."""
 
     text: str
     path: str
@@ -318,6 +307,3 @@ class KnowledgeView(Struct, kw_only=True):
     max_lines: int
     updated_at: float
     warning: str | UnsetType = UNSET
-    folds: list[Fold] | UnsetType = UNSET
-    folded: list[str] | UnsetType = UNSET
-    mode: Method | UnsetType = UNSET
