@@ -84,7 +84,9 @@ def _agent(name: str, agent: Answer) -> tuple[str, ...]:
     conflicts = (
         f"{wording.number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
     )
-    files = f"{agent['index']['watched_files']:,}" + " (behind)" * agent["index"]["dirty"]
+    index = agent["index"]
+    left_out = f" ({index['left_out']:,} left out)" if index["left_out"] else ""
+    files = f"{index['watched_files']:,}{left_out}" + " (behind)" * index["dirty"]
     return (
         name,
         f"{agent['memories']:,}",

@@ -170,16 +170,10 @@ async def _evict(work: Work) -> Facts:
     if work.dry_run:
         archived = len(await store.read(partial(limits.faded, now=now, rules=rules)))
     else:
-        archived = await store.write(_settle)
+        archived = await store.write(limits.enforce_all_limits)
         while await store.write(limits.forget_expired):
             pass
     return {"evicted_warm": archived, "archived_cold": archived, **outlived}
-
-
-def _settle(tx: Transaction) -> int:
-    archived = limits.archive_faded(tx)
-    limits.enforce_all_limits(tx)
-    return archived
 
 
 def _outlived(db: sqlite3.Connection, now: float) -> Facts:

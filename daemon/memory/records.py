@@ -206,13 +206,15 @@ class FilesBrought(msgspec.Struct, frozen=True):
 class IndexState(msgspec.Struct, frozen=True):
     """The state of an index: whether it is older than the files, and whether it sees changes.
 
-    `missing` are watched paths that do not exist on this device.
+    `watched_files` are all that are wanted, `left_out` of them cannot be indexed; `missing` are
+    watched paths that do not exist on this device.
     """
 
     dirty: bool = False
     syncing: bool = False
     last_sync_at: float | None = None
     watched_files: int = 0
+    left_out: int = 0
     watching: bool = False
     to_read: int = 0
     missing: list[str] = []

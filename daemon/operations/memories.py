@@ -228,8 +228,8 @@ def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:
     filters |= {
         "category": scope.category(query.category),
         "group": query.group and query.group.removeprefix(PATH),
-        "since": _time(query.since, "since"),
-        "until": _time(query.until, "until"),
+        "since": None if query.since is None else scope.moment(query.since, "since"),
+        "until": None if query.until is None else scope.moment(query.until, "until"),
         "min_importance": None
         if least is None
         else checks.check_importance(least, field="min_importance"),
@@ -237,10 +237,6 @@ def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:
         "expired": "expired" in query.include,
     }
     return Filters(**filters)
-
-
-def _time(value: str | float | None, field: str) -> float | None:
-    return None if value is None else checks.check_time(value, field=field)
 
 
 # From a request to a memory

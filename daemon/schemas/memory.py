@@ -365,6 +365,7 @@ class UndoneRow(Struct):
     id: str
     result: Literal[
         "deleted",
+        "deleted; what it replaced cannot come back: forgotten",
         "put back",
         "cannot come back: forgotten",
         "left: others have changed it since",

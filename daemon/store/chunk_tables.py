@@ -86,9 +86,10 @@ def identity_of(db: sqlite3.Connection, path: str) -> tuple[str, str] | None:
     return row
 
 
-def file_count(db: sqlite3.Connection) -> int:
-    """The number of known files, including those without chunks."""
-    return int(db.execute("SELECT count(*) FROM files").fetchone()[0])
+def file_counts(db: sqlite3.Connection) -> tuple[int, int]:
+    """The number of known files, and of those among them that cannot be indexed."""
+    files, left_out = db.execute("SELECT count(*), count(nullif(reason, '')) FROM files").fetchone()
+    return files, left_out
 
 
 def meta_value(db: sqlite3.Connection, key: str) -> str | None:

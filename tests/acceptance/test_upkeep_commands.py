@@ -123,6 +123,23 @@ def test_wrong_arguments_are_refused(shell):
 # ingest-daily
 
 
+def test_short_decisions_and_what_is_on_a_day_are_stored_and_ideas_are_not(shell, note):
+    note(
+        "- Decided: the cat stays\n- 决定: 冬天去海南\n- Entscheidung: kein Umzug nach Graz\n"
+        "- The chimney sweep comes on Friday at 8\n- Vet appointment moved to 3 December, 16:15\n"
+        "- Idea: maybe a second shed?\n- Slept badly\n- Ran the tests, all green\n"
+    )
+    shell.run("ingest-daily")
+    texts = [memory["text"] for memory in shell.json("list")["results"]]
+    assert sorted(texts)[1:] == [
+        "Decided: the cat stays",
+        "Entscheidung: kein Umzug nach Graz",
+        "The chimney sweep comes on Friday at 8",
+        "Vet appointment moved to 3 December, 16:15",
+        "决定: 冬天去海南",
+    ]
+
+
 def test_notes_are_taken_in_once(shell, note):
     note(NOTE)
     dry, _ = shell.run("ingest-daily", "--dry-run")

@@ -102,7 +102,7 @@ class FilesView(ResourceView):
                 Column("Chunks", 6, lambda r: "!" if r.reason else f"{r.chunks:,}", right=True),
                 Column("Lines", 7, lambda row: f"{row.lines:,}", least=62, right=True),
                 Column("Size", 9, lambda row: size(row.size), least=70, right=True),
-                Column("Changed", 10, lambda row: self.ago(row.modified_at), least=44, right=True),
+                Column("Changed", 10, self._changed, least=44, right=True),
             ],
             lambda row: row.path,
             "no file is watched: a adds a folder",
@@ -158,6 +158,10 @@ class FilesView(ResourceView):
 
     def _file(self, row: IndexedFile) -> Text:
         return self.shown(self._short(row.path))
+
+    def _changed(self, row: IndexedFile) -> str:
+        # Of a link or a pipe nothing is known.
+        return self.ago(row.modified_at) if row.modified_at else ""
 
     def _where(self, row: FoundChunk) -> Text:
         return self.shown(f"{self._short(row.path)}:{row.start_line}")
