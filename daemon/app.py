@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import logging
 import os
 import platform
 import resource
@@ -76,7 +75,6 @@ from .store.transaction import Event
 from .tasks.conversation_worker import Thinking, build_thinking
 from .vectors.vectors import Vectors
 
-_log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
 _REPLICA_THREADS: Final = 2
 _OPEN_FILES: Final = 16_384

@@ -229,9 +229,6 @@ class WatchedPath(msgspec.Struct, frozen=True):
 
 
 SessionStatus: TypeAlias = Literal["active", "archived"]
-# The fates of a memory other than a change of its text.
-Fate: TypeAlias = Literal["merged", "superseded", "expired"]
-Via: TypeAlias = Literal["recall", "context", "files"]
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,26 +243,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     status: SessionStatus = "active"
     created_at: float
-    updated_at: float  # when it was last opened, archived or reopened
-
-
-class Used(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Part of an answer: the hash of its content at the time, and its fate at the time."""
-
-    source: str
-    id: str
-    hash: str
-    fate: Fate | None = None
-
-
-class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer of a session: the question, the operation, and what went into it."""
-
-    id: str
-    at: float
-    via: Via
-    query: str
-    used: tuple[Used, ...]
+    updated_at: float  # when it was last opened or archived
 
 
 EntityType: TypeAlias = Literal[

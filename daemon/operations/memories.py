@@ -20,11 +20,11 @@ from ..memory.metadata import extract, merge
 from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
-from ..schemas.common import MemoryId, Order, Paged
+from ..schemas.common import MemoryId, Order
 from ..store import memories, similar, uses
 from ..store.conversations import PATH
 from ..store.memory_rows import index_new
-from ..store.selecting import Filters, page, urls
+from ..store.selecting import Filters, page
 from ..store.transaction import Transaction
 from .history import joined
 from .operation import Operation, Scope
@@ -199,21 +199,10 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
 @Operation("POST", "/api/memory/{id}/reinforce", role="write")
 async def reinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
     """Count one use of a memory."""
-    return await _used(scope, id, uses.reinforce)
 
-
-@Operation("DELETE", "/api/memory/{id}/reinforce", role="write")
-async def unreinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
-    """Take back one use that this device has counted."""
-    return await _used(scope, id, uses.unreinforce)
-
-
-async def _used(
-    scope: Scope, key: str, change: Callable[[Transaction, Sequence[str]], None]
-) -> schemas.Reinforced:
     def apply(tx: Transaction) -> schemas.Reinforced:
-        memory_id = memories.find_living(tx.db, key, scope.now).id
-        change(tx, [memory_id])
+        memory_id = memories.find_living(tx.db, id, scope.now).id
+        uses.reinforce(tx, [memory_id])
         memory = memories.find(tx.db, memory_id)
         value = score_of(memory, scope.now, scope.settings.scoring)
         return schemas.Reinforced(memory_id, memory.access_count, round(value, 6), tier_of(value))
@@ -227,21 +216,6 @@ async def references(_scope: Scope, body: schemas.TextBody) -> schemas.MetadataF
     metadata = extract(body.text)
     counts = schemas.MetadataCounts(len(metadata.urls), len(metadata.commands), len(metadata.paths))
     return schemas.MetadataFound(metadata, counts)
-
-
-@Operation("GET", "/api/metadata/urls")
-async def list_urls(scope: Scope, query: Paged) -> schemas.UrlPage:
-    """List the URLs that memories mention, with those memories, best first."""
-    limit, scoring = scope.page_limit(query.limit), scope.settings.scoring
-    rows, total = await scope.read(
-        lambda db: urls(db, limit=limit, offset=query.offset, now=scope.now, scoring=scoring),
-        timed=True,
-    )
-    views = [
-        schemas.UrlView(url, count, [memory_view(scope, memory) for memory in memories])
-        for url, count, memories in rows
-    ]
-    return schemas.UrlPage(views, total)
 
 
 def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:

@@ -231,16 +231,6 @@ def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChu
     return {row: IndexedChunk(*rest) for row, *rest in result}
 
 
-def digests(db: sqlite3.Connection, paths: Iterable[str]) -> dict[str, str]:
-    """The digests of the chunks of some files, by id."""
-    result = db.execute(
-        "SELECT path || ':' || first_line || '-' || last_line, chunks.digest"
-        f" FROM files CROSS JOIN chunks ON file = files.id WHERE path IN {_THESE}",
-        (msgspec.json.encode([*paths]).decode(),),
-    )
-    return dict(result.fetchall())
-
-
 def chunk_count(db: sqlite3.Connection) -> int:
     """The number of chunks."""
     return full_text.counts(db, (INDEX,))[INDEX][0]
