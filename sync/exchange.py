@@ -254,13 +254,22 @@ class Exchange:
     async def _apply(self, page: Page, link: Cursor, tally: RoundResult) -> None:
         applied = await self._local.apply(page.rows, link)
         tally.received += applied.changed
-        tally.refused += applied.refused + len(page.unreadable)
+        tally.refused += applied.refused
         tally.conflicts += applied.conflicts
         tally.copied |= applied.copied
         for device in applied.ahead:
             tally.note("device", device, "its clock is more than a day ahead")
-        for unreadable in page.unreadable:
-            tally.note(unreadable.kind, unreadable.id, unreadable.reason)
+        if page.unreadable:
+            await self._mend(page.unreadable, tally)
+
+    async def _mend(self, damaged: Sequence[Unreadable], tally: RoundResult) -> None:
+        """Send again what is here as it was there; all else is left out."""
+        held = await self._local.offer_again(self._replica.form, damaged)
+        for row in damaged:
+            name = row.kind, row.id
+            key, is_offered = held.get(name, (name, False))
+            tally.refused += not is_offered
+            tally.note(*key, row.reason + ("; sent again from here" if is_offered else ""))
 
     async def _sendable(self, batch: Sequence[Pending], tally: RoundResult) -> list[Pending]:
         """The beginning of a batch that one push can carry, without rows that cannot be sent."""
@@ -354,6 +363,8 @@ class Exchange:
             await self._replica.reseal()
             self._resealed = epoch
         if not 0 <= self._now() - self._pruned_at < _DAY:
+            # Somebody may have removed keys there.
+            await self._publish_keys()
             await self._replica.prune(self._now())
             tally.away = tuple(await self._replica.away(self._now()))
             is_sealed = bool(self._replica.form.epoch)
