@@ -27,6 +27,11 @@ _MOST_SMALL_PUSHES: Final = 20
 _MOST_NOTES: Final = 10
 _DAY: Final = 86_400.0
 
+# A sealed replica has other keys since.
+_PAIR_AGAIN: Final = (
+    "run `thermocline pair` on another device, and `thermocline join` here; its memory is kept"
+)
+
 
 class RoundResult(msgspec.Struct):
     """What one round did."""
@@ -91,7 +96,7 @@ class Exchange:
         try:
             return await self._run(urgent_only, sign, poll)
         except SchemaMissing:
-            await self._replica.prepare(self._now())
+            await self._replica.prepare(self._now(), is_missing=True)
         except KeyMissing:
             # Other devices have sealed rows with the key of a later epoch.
             if self._keys is None:
@@ -101,7 +106,7 @@ class Exchange:
             except KeyMissing:
                 # A retired device is given none, and this is all that it has to be told.
                 if await self._replica.is_retired(self._device):
-                    raise Refused("retired") from None
+                    raise self._retired() from None
                 raise
         return await self._run(urgent_only, sign, None)
 
@@ -192,8 +197,11 @@ class Exchange:
             link = await self._relink(poll, link)
             tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
         if retired:
-            raise Refused("retired")
+            raise self._retired()
         return poll, link
+
+    def _retired(self) -> Refused:
+        return Refused("retired", hint=_PAIR_AGAIN if self._replica.form.epoch else "")
 
     async def _relink(self, poll: Cursor, link: Cursor) -> Cursor:
         if poll.epoch == link.epoch:

@@ -284,6 +284,19 @@ async def test_a_row_that_was_made_up_is_left_out_and_stays(remote):
     ]
 
 
+@pytest.mark.parametrize(
+    "tables", [("rows",), ("replica_devices",), ("replica_clock",), ("rows", "replica_clock")]
+)
+async def test_tables_that_somebody_dropped_are_made_again(remote, tables):
+    one, two = await members(remote, "one", "two")
+    for table in tables:
+        remote.query(f"DROP TABLE {table}")
+    one.store("later")
+    await one.sync()
+    await two.sync()
+    assert "later" in two.texts
+
+
 async def test_keys_that_somebody_removed_are_there_again_after_a_day(remote):
     one, two = await members(remote, "one", "two")
     remote.query("DELETE FROM replica_keys")
