@@ -152,6 +152,8 @@ class Replicator:
         # missing here.
         self._polled_at = self._active_at = self._missed_at = float("-inf")
         self._signed_at = float("-inf")
+        # The failure of the last round that waited in vain for an answer.
+        self._timeout: TryLater | None = None
         self.state = State()
         # Whether another device uses this device's id.
         self.copied = False
@@ -238,7 +240,11 @@ class Replicator:
     async def _once(
         self, *, urgent_only: bool, sign: bool = False, shared: bool = False
     ) -> RoundResult:
+        timeout = self._timeout
         async with self._lock:
+            if self._timeout is not None and self._timeout is not timeout:
+                # Whoever waited for that round would wait as long once more.
+                raise self._timeout
             clock = asyncio.get_running_loop().time()
             interval = poll_interval(self._timing.poll_seconds, clock - self._active_at)
             self._urgent_at = None
@@ -256,6 +262,8 @@ class Replicator:
                 tally = await self._exchange.run(urgent_only=urgent_only, sign=sign, poll=poll)
             except BaseException as error:
                 self._tell(phase=before)
+                if isinstance(error, TryLater) and error.code == "timeout":
+                    self._timeout = error
                 if isinstance(error, SyncError):
                     self._note(started, error=error.code, message=error.message)
                 raise

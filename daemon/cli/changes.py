@@ -195,7 +195,7 @@ def _undo(args: Args, client: Caller) -> Shown:
         f"{row['kind']} {short(visible(row['id']))}: {would}{row['result']}"
         for row in undone["results"]
     ]
-    if not undone["done"] and any(row["result"] == "deleted" for row in undone["results"]):
+    if not undone["done"] and any(row["result"].startswith("deleted") for row in undone["results"]):
         say("what is deleted is forgotten, and cannot come back")
     return lambda: print("\n".join(lines) or "nothing to undo")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -32,6 +33,8 @@ from .wire import LONGEST_LINE, Embed, Embedded, TextRole
 # Encoded with every call of passages: its vector shows whether the model is still the same.
 PROBE: Final = "The ferry leaves at nine, and the spare key hangs behind the blue door."
 _SAME_COSINE: Final = 0.995
+# Texts that are encoded at once.
+MOST_TEXTS: Final = 64
 # Most encoders read no more than 512 to 8,192 tokens.
 _LONGEST_TEXT: Final = 8_000
 # The length at which a text is tried again that was refused because of its length or its content.
@@ -74,7 +77,16 @@ class EncodingCost(Cost):
     def __init__(self) -> None:
         super().__init__()
         self.texts = 0
-        self.seconds = 0.0
+        self.calls = 0
+        self.seconds = 0.0  # of all calls
+        # The shortest call, as one without passages is: what a call takes whatever is in it.
+        self.shortest = math.inf
+
+    def seconds_of(self, texts: int) -> float:
+        """The time in seconds for some texts, `MOST_TEXTS` in a call."""
+        overhead = min(self.shortest, self.seconds / max(1, self.calls))
+        each = (self.seconds - self.calls * overhead) / max(1, self.texts)
+        return math.ceil(texts / MOST_TEXTS) * overhead + texts * each
 
 
 class Encoder:
@@ -118,7 +130,7 @@ class Encoder:
         role: TextRole = "passage",
         deadline: float | None = None,
     ) -> Encoding:
-        """Encode up to 64 texts. Passages come with a new probe, also if there are none.
+        """Encode up to `MOST_TEXTS` texts. Passages come with a new probe, also if there are none.
 
         Long texts are cut. `model` is the configured one, or that of earlier vectors; `role` is
         what the texts are to be compared as; `deadline` the timeout in seconds, None: that of
@@ -297,9 +309,11 @@ class Encoder:
                 del self._queries[key]
             self._measured.pop(encoding.model, None)
         self._known[encoding.model] = msgspec.structs.replace(encoding, vectors=())
+        measured = self._measured.setdefault(encoding.model, EncodingCost())
+        measured.shortest = min(measured.shortest, seconds)
         if encoding.vectors:
-            measured = self._measured.setdefault(encoding.model, EncodingCost())
             measured.texts += len(encoding.vectors)
+            measured.calls += 1
             measured.seconds += seconds
             measured.add(cost.tokens_in, cost.tokens_out, cost.dollars)
 

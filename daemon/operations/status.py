@@ -231,7 +231,9 @@ async def try_encoder(scope: Scope) -> EncoderTrial:
     async with scope.store(trial=True) as store:
         count, memories = await store.read(read)
     encoder.end_pause()
-    # Starts the process, which is not to count.
+    # Once to start the process or to load the model, which is not to count, and once to see what a
+    # call takes by itself.
+    await encoder.encode((), model=model)
     await encoder.encode((), model=model)
     began = time.monotonic()
     encoding = await encoder.encode([memory.text for memory in memories], model=model)
@@ -254,13 +256,12 @@ def _encoding_estimate(encoder: Encoder, memories: int) -> EncodingEstimate | No
     measured = encoder.measured()
     if measured is None or not measured.texts:
         return None
-    seconds = measured.seconds / measured.texts
     return EncodingEstimate(
         measured.texts,
-        round(seconds * _ESTIMATED, 1),
+        round(measured.seconds_of(_ESTIMATED), 1),
         round(measured.tokens_in / measured.texts * _ESTIMATED),
         None if measured.dollars is None else measured.dollars / measured.texts * _ESTIMATED,
-        round(background_seconds(memories, seconds), 4),
+        round(background_seconds(memories, measured), 4),
     )
 
 

@@ -107,12 +107,13 @@ def archive_faded(tx: Transaction) -> int:
     return memories.archive(tx, faded(tx.db, tx.now, tx.rules))
 
 
-def enforce_all_limits(tx: Transaction) -> None:
-    """Apply all limits in force, which may have changed."""
-    archive_faded(tx)
+def enforce_all_limits(tx: Transaction) -> int:
+    """Apply all limits in force, which may have changed; return how many memories were archived."""
+    archived = archive_faded(tx)
     experiences.follow_settings(tx)
     hot_rows.save(tx, hot_rows.load(tx.db))
     tx.settle_warm = tx.settle_tree = True
+    return archived
 
 
 def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:

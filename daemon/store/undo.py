@@ -17,12 +17,14 @@ from .transaction import Transaction
 
 Outcome: TypeAlias = Literal[
     "deleted",
+    "deleted; what it replaced cannot come back: forgotten",
     "put back",
     "cannot come back: forgotten",
     "left: others have changed it since",
     "left: it is in use",
 ]
 DELETED: Final = "deleted"
+DELETED_AGAIN: Final = "deleted; what it replaced cannot come back: forgotten"
 PUT_BACK: Final = "put back"
 FORGOTTEN: Final = "cannot come back: forgotten"
 CHANGED_SINCE: Final = "left: others have changed it since"
@@ -96,8 +98,10 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outc
         elif _changed_since(tx, *name, versions_[-1].number, by):
             outcomes[name] = CHANGED_SINCE
     for mark in marked:
-        if mark.why == rows.DELETED and mark.born < since and (mark.kind, mark.id) not in outcomes:
-            outcomes[mark.kind, mark.id] = FORGOTTEN
+        if mark.why == rows.DELETED and mark.born < since:
+            earlier = outcomes.setdefault((mark.kind, mark.id), FORGOTTEN)
+            if earlier == DELETED:
+                outcomes[mark.kind, mark.id] = DELETED_AGAIN
     return [(*name, outcome) for name, outcome in outcomes.items()]
 
 

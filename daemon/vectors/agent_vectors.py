@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 import time
 import zlib
@@ -15,7 +16,7 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 
 from ..errors import StoreDamaged
-from ..llm.encoder import Encoder, Encoding, same_encoder
+from ..llm.encoder import MOST_TEXTS, Encoder, Encoding, EncodingCost, same_encoder
 from ..memory.vectors import Nearness
 from ..recall.sources import CHUNKS, SOURCES, Source
 from ..schemas.status import VectorStatus
@@ -27,8 +28,6 @@ from .vector_index import VectorIndex
 T = TypeVar("T")
 # An item's key, the version of its text, and the text.
 _Text: TypeAlias = tuple[int, int, str]
-# Texts that are encoded at once.
-_BATCH: Final = 64
 # The texts that are compared with the file at once, within milliseconds.
 _SLICE: Final = 1_000
 _LAST_ROW: Final = (1 << 59) - 1
@@ -88,6 +87,8 @@ class AgentVectors:
         generation = answering(self._generations, self._model)
         answers = "" if generation is None or generation == self._current else generation.model
         left = sum(map(len, self._missing.values())) + len(self._in_flight)
+        # How many changed is not known before the comparison.
+        left = max(left, int(self.is_waiting))
         total = sum(self._total.values())
         return VectorStatus(self._model, max(0, total - left), left, answers)
 
@@ -160,8 +161,8 @@ class AgentVectors:
         """Encode some of the texts without a vector; `ModelUnavailable` if the model cannot now."""
         began, model, changes = time.monotonic(), self._model, self._changes
         name, keys = next(((name, keys) for name, keys in self._missing.items() if keys), _NOTHING)
-        some = self._in_flight = keys[:_BATCH]
-        del keys[:_BATCH]
+        some = self._in_flight = keys[:MOST_TEXTS]
+        del keys[:MOST_TEXTS]
         try:
             texts = await self.store.read(partial(_texts, name, some))
             encoding = await self._encoder.encode([text for _, _, text in texts], model=model)
@@ -313,10 +314,11 @@ class AgentVectors:
             self._publish(self.store.place.agent, event)
 
 
-def background_seconds(texts: int, seconds: float) -> float:
-    """The time for texts that take this many seconds each, with the pauses in between."""
-    call = _BATCH * seconds
-    return texts / _BATCH * (call + _pause_after(call))
+def background_seconds(texts: int, cost: EncodingCost) -> float:
+    """The time for texts, with the pauses in between."""
+    calls = math.ceil(texts / MOST_TEXTS)
+    seconds = cost.seconds_of(texts) / max(1, calls)
+    return calls * (seconds + _pause_after(seconds))
 
 
 async def _pause(began: float) -> None:

@@ -433,3 +433,20 @@ async def test_the_process_stays_as_long_as_a_static_model_is_configured(build, 
     assert seen == [pid] * len(seen)
     rig.configure(models={})
     await until(lambda: static.pid is None, "it has ended")
+
+
+async def test_the_time_for_all_texts_is_not_that_of_one_text_in_a_call_of_its_own(
+    rig, model_server
+):
+    rig.frozen = time.monotonic()
+
+    def in_300_ms_and_one_for_each_text(heard: Heard) -> Saying:
+        rig.frozen += 0.3 + 0.001 * len(heard.body["input"][1:])
+        return Saying()
+
+    model_server.usually = in_300_ms_and_one_for_each_text
+    await rig.encode()
+    await rig.encode("the kettle is broken")
+    measured = rig.encoder.measured()
+    assert measured is not None
+    assert measured.seconds_of(10_000) == pytest.approx(157 * 0.3 + 10_000 * 0.001)

@@ -282,7 +282,8 @@ def test_what_a_program_deleted_and_made_anew_and_changed_has_one_outcome(call):
     for value in ("theirs", "theirs, changed"):
         as_program(call, "Robot", "PUT", "/api/kv/gate", {"value": value})
     done = call.ok("POST", "/api/undo", {"by": "robot", "since": since})["results"]
-    assert [(row["id"], row["result"]) for row in done] == [("gate", "deleted")]
+    lost = "deleted; what it replaced cannot come back: forgotten"
+    assert [(row["id"], row["result"]) for row in done] == [("gate", lost)]
     assert call("GET", "/api/kv/gate").status == 404
 
 

@@ -153,6 +153,19 @@ async def test_what_a_person_has_to_change_stops_it_until_then_and_loses_nothing
     assert not one.local.outbox
 
 
+async def test_a_call_during_a_round_that_is_never_answered_waits_one_timeout(run):
+    one = run(plan=[Fault("before", delay=1.0, error=lambda: TryLater("timeout"))])
+    timeout = asyncio.Event()
+    one.remote._sleep = lambda _: timeout.wait()
+    await until(lambda: one.remote.batches == 1, "a round waits")
+    call = asyncio.create_task(one.replicator.sync())
+    await asyncio.sleep(0)
+    timeout.set()
+    with pytest.raises(TryLater, match="cannot wait longer"):
+        await call
+    assert (await one.replicator.sync()).sent == 0
+
+
 @pytest.mark.parametrize(
     ("error", "seconds"),
     [(TryLater("throttled", retry_after=120.0), 120.0), (QuotaSpent("quota"), 3600.0)],

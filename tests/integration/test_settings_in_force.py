@@ -1,4 +1,4 @@
-"""What the settings of recall do, over the socket."""
+"""What settings do, over the socket."""
 
 from __future__ import annotations
 
@@ -100,3 +100,19 @@ def test_the_reason_of_an_empty_answer_is_found_with_the_configuration(tuned):
     answer = call.ok("POST", "/api/recall", {"query": "lantern", "tags": ["none"]})
     assert answer["results"] == []
     assert answer["why"] == "there are matches, but the filters leave none of them"
+
+
+@pytest.mark.parametrize("lower", [{"max_lessons": 2}, {"max_bytes": 512}])
+def test_upkeep_applies_a_lower_limit_of_the_hot_state_and_keeps_what_leaves(tuned, lower):
+    call = tuned()
+    lessons = [f"lesson {number} {'about lanterns ' * 5}".strip() for number in range(8)]
+    for number, text in enumerate(lessons):
+        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": 0.9 - number / 10})
+    call.ok("PUT", "/api/config", {"set": {"hot": lower}})
+    call.ok("POST", "/api/consolidate", {"mode": "quick"})
+    call.ok("PUT", "/api/config", {"unset": ["hot"]})
+    hot = [lesson["text"] for lesson in call.ok("GET", "/api/hot")["state"]["critical_lessons"]]
+    left = [memory["text"] for memory in call.ok("GET", "/api/memory?limit=20")["results"]]
+    assert 0 < len(hot) < 5
+    assert hot == lessons[: len(hot)]
+    assert sorted(left) == lessons[len(hot) :]

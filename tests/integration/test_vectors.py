@@ -201,7 +201,7 @@ async def test_what_is_stored_is_encoded_and_near(desk, make_memory):
         await desk.settled(101)
         assert (await desk.nearest(store, "word42"))[0].endswith("word42")
         assert (await desk.nearest(store, "word777 cellar"))[0].startswith("boiler")
-        assert desk.encoder.largest <= agent_vectors._BATCH
+        assert desk.encoder.largest <= agent_vectors.MOST_TEXTS
         whole = {"encoded": 101, "left": 0}
         await until(lambda: desk.events[-1].data == whole, "listeners know it")
     assert set(desk.encoder.passages.values()) == {1}
@@ -217,6 +217,15 @@ async def test_a_restart_encodes_nothing_twice_and_answers_at_once(desk, make_me
         await fill(store, make_memory, 70)
         await desk.settled(71)
     assert desk.encoder.passages == {make_memory(70).text: 1}
+
+
+async def test_texts_are_left_before_they_are_compared(desk, make_memory):
+    async with desk.running() as store:
+        await fill(store, make_memory, 0)
+        await desk.settled(1)
+        desk.vectors.on_event("default", Event("memory.stored", {}))
+        assert desk.status().left == 1
+        await desk.settled(1)
 
 
 async def test_the_newest_is_encoded_first(desk, make_memory):
@@ -349,7 +358,7 @@ async def test_back_to_the_earlier_model_nothing_is_encoded(desk, make_memory):
         desk.encoder.model = "ollama/first"
         desk.encoder.open.set()
         await desk.settled(130)
-    assert sum(desk.encoder.passages.values()) <= agent_vectors._BATCH
+    assert sum(desk.encoder.passages.values()) <= agent_vectors.MOST_TEXTS
 
 
 async def test_an_encoder_that_is_away_is_reported_and_tried_again(desk, make_memory):
