@@ -148,7 +148,7 @@ def _sync(args: Args, client: Caller) -> Shown:
 def _counts(answer: Answer) -> str:
     text = worded("sent {sent:count}, received {received:count}", answer)
     if answer.get("refused"):
-        text += f", skipped {answer['refused']:,} that this release cannot read"
+        text += f", left out {answer['refused']:,} that cannot be read"
     return text
 
 
