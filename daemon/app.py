@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import logging
 import os
 import platform
 import resource
@@ -40,7 +39,14 @@ from .cloud.usage import UsageLog
 from .cloud.verify import Verifier
 from .config import load
 from .config.live import LiveSettings
-from .errors import AlreadyRunning, ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
+from .errors import (
+    AlreadyRunning,
+    ConfigInvalid,
+    NotFound,
+    ReplicaAway,
+    ThermoclineError,
+    reason_of,
+)
 from .files.agent_files import AgentFiles
 from .files.indexes import Indexes
 from .files.workspace_files import Workspaces
@@ -69,7 +75,6 @@ from .store.transaction import Event
 from .tasks.conversation_worker import Thinking, build_thinking
 from .vectors.vectors import Vectors
 
-_log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
 _REPLICA_THREADS: Final = 2
 _OPEN_FILES: Final = 16_384
@@ -116,16 +121,20 @@ def main(
         print(f"thermocline: the configuration has errors:\n{error.message}", file=sys.stderr)
         return 2
     except (ThermoclineError, OSError) as error:
-        manager.show(str(error))
-        _say(error)
+        manager.show(_say(error))
         # Who starts it once more by hand has what they want.
         return 0 if welcome and isinstance(error, AlreadyRunning) else 1
     return 0
 
 
-def _say(error: Exception) -> None:
-    hint = getattr(error, "hint", None)
-    print(f"thermocline: {error}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+def _say(error: ThermoclineError | OSError) -> str:
+    """Print an error with its hint, and return it without."""
+    text, hint = str(error), getattr(error, "hint", None)
+    if isinstance(error, OSError) and error.filename:
+        text = f"cannot use {error.filename}: {reason_of(error)}"
+        hint = "choose another --state-dir or --socket"
+    print(f"thermocline: {text}" + (f"\n  {hint}" if hint else ""), file=sys.stderr)
+    return text
 
 
 class _Base(msgspec.Struct, frozen=True):

@@ -17,10 +17,10 @@ from textual.widgets import ContentSwitcher
 
 from thermocline.daemon.client import Client
 
+from .agents import AgentsScreen
 from .charts import DEFAULT_THEME, THEMES
 from .dialogs import JumpScreen, KeysScreen
 from .feed import Feed, Snapshot
-from .find import AgentsScreen, FindScreen
 from .frame import Absent, Head, Keys, TabBar
 from .session import Flash, Remembered, Session, recalled, remember
 from .text import plain
@@ -74,7 +74,6 @@ class ThermoclineApp(Session):
         *(Binding(tab.key, f"tab('{tab.name}')", tab.title, show=False) for tab in VIEWS),
         Binding("u", "undo", "Undo"),
         Binding("colon", "jump", "Go to", key_display=":"),
-        Binding("ctrl+f", "find", "Find"),
         Binding("m", "hide_texts", "Hide texts"),
         Binding("y", "copy", "Copy"),
         Binding("ctrl+a", "choose_agent", "Agent"),
@@ -249,12 +248,6 @@ class ThermoclineApp(Session):
             self.show_agent(word.removeprefix("agent ").strip())
         elif word:
             self.flash(f"nothing is called {word!r}", "warning")
-
-    @work
-    async def action_find(self) -> None:
-        result = await self.push_screen_wait(FindScreen())
-        if result is not None:
-            await self.show_in(result.tab, result.key)
 
     @work
     async def action_choose_theme(self) -> None:

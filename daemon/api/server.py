@@ -151,6 +151,7 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
         path.parent.mkdir(parents=True)
         # The umask protects the memories; callers with a role must reach the socket.
         path.parent.chmod(0o755)
+        _log.info("made the folder %s for the socket", path.parent, extra={"action": "socket"})
     _clear(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     previous = os.umask(0o777 & ~mode)

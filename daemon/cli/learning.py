@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from ..client.wording import ago, moment, number_of
+from ..client.wording import ago, number_of
 from .conversations import messages_in, say_skipped
 from .options import PAGE
-from .terminal import page, say_rest, short, show_json, show_rows, show_text, visible, warn, worded
+from .terminal import page, short, show_json, show_rows, show_text, visible, worded
 from .usage import Form, Verb
 from .values import refuse, say, text_in
 
@@ -18,30 +18,12 @@ if TYPE_CHECKING:
     from ..client.caller import Caller
     from .usage import Answer, Args, Shown
 
-_MODEL_SECONDS: Final = 60.0
 
-
-def _knowledge(args: Args, client: Caller) -> Shown:
-    client.timeout = _MODEL_SECONDS
-    answer = client.call("GET /api/knowledge", fold=bool(args.fold))
-
-    def show() -> None:
-        if not args.fold and answer["text"].strip():
-            show_text(answer["text"].rstrip("\n"))
-        for fold in answer.get("folds") or ():
-            print(visible(worded("{path}:{line}: {text} ({why})", {**answer, **fold})))
-        if answer.get("folded"):
-            print("in fewer words:")
-            for line in answer["folded"]:
-                print(visible(f"- {line}"))
-        if answer.get("warning"):
-            warn(answer)
-        elif not answer["text"].strip():
-            say("no knowledge yet: memory/knowledge.md holds it")
-        elif args.fold:
-            say(worded("nothing to fold: {lines:line lines} of {max_lines}", answer))
-
-    return show
+def _show_knowledge(answer: Answer, _: Answer) -> None:
+    if answer["text"].strip():
+        show_text(answer["text"].rstrip("\n"))
+    else:
+        say("no knowledge yet: memory/knowledge.md holds it")
 
 
 def _lesson(reflection: Answer) -> str:
@@ -162,28 +144,10 @@ def _show_graph(graph: list[Answer]) -> None:
         )
 
 
-def _show_used(answer: Answer, fields: Answer) -> None:
-    _show_answers(answer, "source", "id", "hash")
-    say_rest(len(answer["answers"]), answer["total"], fields.get("offset", 0))
-
-
-def _show_replayed(answer: Answer, _: Answer) -> None:
-    _show_answers(answer, "change", "source", "id")
-    print(worded("{changed} of {total:thing things} changed since", answer))
-
-
-def _show_answers(answer: Answer, *names: str) -> None:
-    for entry in answer["answers"]:
-        show_rows([(entry["id"], moment(entry["at"]), entry["via"], entry["query"])])
-        show_rows(("", *(item[name] for name in names)) for item in entry["used"])
-
-
 _TYPES: Final = "tool_chain|user_preference|task_solution|error_recovery"
 
 VERBS: Final = {
-    "knowledge": Verb(
-        Form("", _knowledge), options="--fold  propose what could go, line by line"
-    ),
+    "knowledge": Verb(Form("", "GET /api/knowledge", _show_knowledge)),
     "reflect": Verb(
         Form(
             "list", "GET /api/reflections",
@@ -321,8 +285,7 @@ VERBS: Final = {
         Form(
             "list", "GET /api/sessions",
             page(
-                "sessions", "{id}", "{status}", "{last_active_at:moment}",
-                "{answers:answer answers}",
+                "sessions", "{id}", "{status}", "{updated_at:moment}",
                 lambda session: session.get("name") or session.get("category") or "",
                 empty="no sessions",
             ),
@@ -331,25 +294,19 @@ VERBS: Final = {
         Form("start [NAME]", "POST /api/sessions", "{id}", "category paths conversation user"),
         Form("show ID", "GET /api/sessions/{id}", lambda answer, _: show_json(answer), ""),
         Form("archive ID", "POST /api/sessions/{id}/archive", "{status} {id}", ""),
-        Form("reopen ID", "POST /api/sessions/{id}/reopen", "{status} {id}", ""),
-        Form("used ID", "GET /api/sessions/{id}/used", _show_used, "answer limit offset"),
-        Form(
-            "replay ID", "GET /api/sessions/{id}/replay", _show_replayed, "answer limit offset"
-        ),
         options=f"""
         --category PATH         it sees the memories below this category
         --path PATH... = paths  it sees the files below this path; may be repeated
         --conversation NAME     the conversation that it belongs to
         --user NAME             whose it is
         --status active|archived  list only these
-        --answer ID             this answer alone
         {PAGE}""",
         note=(
-            "With a category or paths a session sees these, and nothing else.\n\n"
+            "With a category or paths a session sees these, and nothing else. An archived one\n"
+            "takes no question until `thermocline undo ID --kind session`.\n\n"
             "example:\n"
             "  S=$(thermocline sessions start release --category projects/site)\n"
-            "  thermocline retrieve 'which server?' --session $S\n"
-            "  thermocline sessions replay $S"
+            "  thermocline retrieve 'which server?' --session $S"
         ),
     ),
 }  # fmt: skip

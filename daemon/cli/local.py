@@ -105,7 +105,7 @@ def _tui(args: Args, client: Caller) -> int:
     if args.web:
         return _serve(args)
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and _DRIVER_VARIABLE not in os.environ:
-        raise WrongUsage("tui needs a terminal; see --screenshot, or thermocline status --watch")
+        raise WrongUsage("tui needs a terminal; see --screenshot, or thermocline status")
     return run.open_view(connect, agent=args.agent, tab=args.tab, read_only=bool(args.read_only))
 
 

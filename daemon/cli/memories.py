@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..client.wording import OWN_WORD, heading_of, moment, number_of
+from ..client.wording import heading_of, moment, number_of
 from .options import DATABASE, FIELDS, FILTERS, PAGE, database_of, fields_of, patience, synced
 from .terminal import cut, one_line, page, short, show_json, show_rows, visible
 from .usage import PATIENT_SECONDS, Form, Verb
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     Memory: TypeAlias = Mapping[str, Any]
 
-_REVIEWED: Final = 50
 # The columns of a replaced text that are shown.
 _REPLACED_COLUMNS: Final = 80
 _RECORD: Final = (
@@ -152,33 +151,8 @@ def _named(memory: Memory, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield key.replace("_", " "), text
 
 
-def _review(args: Args, client: Caller) -> Shown | None:
-    changes = args.present("text")
-    wishes = bool(args.keep) + bool(args.forget) + bool(changes)
-    if args.id is None:
-        refuse(wishes > 0, "give the ID of the memory: see thermocline review")
-        waiting = client.call("GET /api/memory", outside=True, limit=args.limit or _REVIEWED)
-        if args.json:
-            show_json(waiting)
-        elif not waiting["results"]:
-            say("nothing from outside waits for a review")
-        else:
-            show_rows([(short(memory["id"]), headline(memory)) for memory in waiting["results"]])
-            if (more := waiting["total"] - len(waiting["results"])) > 0:
-                print(f"and {more} more")
-        return None
-    refuse(wishes != 1, "say what to do with it: --keep, --text TEXT or --forget")
-    if args.forget:
-        forgotten = client.call("DELETE /api/memory/{id}", id=args.id)
-        return f"forgot {short(forgotten['id'])}"
-    memory = client.call("PUT /api/memory/{id}", id=args.id, source=OWN_WORD, **changes)
-    return f"{short(memory['id'])} is your own word now"
-
-
-def _search_url(args: Args, client: Caller) -> Shown | None:
-    if args.url is None:
-        urls = client.call("GET /api/metadata/urls", limit=50 if args.limit is None else args.limit)
-        return lambda: _show_urls(urls)
+def _search_url(args: Args, client: Caller) -> None:
+    refuse(args.url is None, "a URL is missing: give a part of it")
     limit = 5 if args.limit is None else args.limit
     memories = client.call("GET /api/memory", url=args.url, limit=limit, order="score")["results"]
     if args.json:
@@ -186,23 +160,6 @@ def _search_url(args: Args, client: Caller) -> Shown | None:
         show_json({"query": args.url, "results_count": len(results), "results": results})
     else:
         show_list({"results": memories}, {})
-    return None
-
-
-def _show_urls(answer: Mapping[str, Any]) -> None:
-    for url in answer["results"]:
-        print(visible(url["url"]))
-        show_rows(
-            (f"  {short(memory['id'])}", memory["category"], headline(memory))
-            for memory in url["memories"]
-        )
-        if (more := url["count"] - len(url["memories"])) > 0:
-            print(f"  and {more:,} more")
-    shown, total = len(answer["results"]), answer["total"]
-    if shown < total:
-        say(f"{shown} of {total} URLs; --limit shows more")
-    elif not shown:
-        say("no memory mentions a URL")
 
 
 def _cold(args: Args, client: Caller) -> Shown | None:
@@ -278,27 +235,12 @@ VERBS: Final = {
             "example:\n  thermocline update 3f2a9c1b --importance 0.9 --tag urgent"
         ),
     ),
-    "review": Verb(
-        Form("[ID]", _review),
-        options="""
-        ID           what to review; default: list what waits
-        --keep       it is right, and from now on your own word
-        --text TEXT  keep it with this text; - reads it from stdin
-        --forget     delete it
-        --limit N    maximum number of results (default 50)""",
-        note=(
-            "What a program stored with a source such as web:…, tool:…, file: or mail: is quoted\n"
-            "wherever an agent reads it, replaces nothing that you said, and is no standing\n"
-            "instruction, until somebody has kept it.\n\n"
-            "example:\n  thermocline review 3f2a9c1b --keep"
-        ),
-    ),
     "search-url": Verb(
         Form("[URL]", _search_url),
         options="""
-        URL          part of it, in any case; default: list all URLs
+        URL          part of it, in any case
         --url URL    the same, in place of the first word
-        --limit N    maximum number of results (default 5, of all URLs 50)""",
+        --limit N    maximum number of results (default 5)""",
     ),
     "cold": Verb(
         Form("", _cold),

@@ -48,7 +48,7 @@ FILTERS: Final = """
 --source TEXT               where it comes from
 --actor TEXT                who said it
 --group TEXT                its conversation
---since TIME                stored at or after this ISO 8601 or epoch time
+--since TIME                stored since 7d, yesterday, or a date and time
 --until TIME                stored at or before this time
 --min-importance 0-1        at least this important
 --include merged|expired...  include memories that are otherwise left out; may be repeated

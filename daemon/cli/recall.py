@@ -187,7 +187,7 @@ VERBS: Final = {
         --llm-endpoint URL          the same, with the model at this address
         filters:
         {FILTERS}
-        --session ID                only what this session sees, which records the answer
+        --session ID                only what this session sees
         ranking:
         --weights NAME=N,…          weights of match, recency, importance, semantic; default: as
                                     configured
@@ -206,7 +206,7 @@ VERBS: Final = {
         --query TEXT        the query, in place of the first word
         --max-tokens N      size of the block, 200 to 8000 (default 2000)
         --format thermocline|json|tinyclaw|tiny-claw|scalyclaw|evoclaw  how it is written
-        --session ID        only what this session sees, which records the answer""",
+        --session ID        only what this session sees""",
         note="example:\n  thermocline context 'why does the deploy hang?' --max-tokens 1000",
     ),
 }

@@ -8,7 +8,6 @@ import time
 
 from ..client import wording
 from ..client.caller import Caller
-from ..client.errors import DaemonUnreachable
 from .terminal import AnswerFields, cut, show_json, show_rows, span, visible, width, worded
 from .usage import Form, Verb
 from .values import say
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from .usage import Answer, Args, Shown
 
-_WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (
     "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "files", "disk", "sync",
     "upkeep", "",
@@ -30,33 +28,7 @@ _BAR_CELLS: Final = 10
 _UNREACHABLE: Final = 3
 
 
-def _status(args: Args, client: Caller) -> None:
-    """Show the state on one page; with `--watch` repeatedly, even while no daemon answers."""
-    if not args.watch:
-        _show(client.call("GET /api/status"), args)
-        return
-    while True:
-        answer: Any
-        try:
-            answer = client.call("GET /api/status")
-        except DaemonUnreachable as error:
-            answer = f"{error}; looking again every {_WATCH_SECONDS:g} seconds"
-        if sys.stdout.isatty():
-            sys.stdout.write("\x1b[H\x1b[J")
-        if isinstance(answer, str):
-            print(visible(answer))
-        else:
-            _show(answer, args)
-        if not (sys.stdout.isatty() or args.json):
-            print()
-        sys.stdout.flush()
-        time.sleep(_WATCH_SECONDS)
-
-
-def _show(status: Answer, args: Args) -> None:
-    if args.json:
-        show_json(status, one_line=bool(args.watch))
-        return
+def _show_status(status: Answer, _: Answer) -> None:
     problems = status.get("problems") or ()
     for problem in problems:
         print(visible(worded("PROBLEM {code}: {message} (since {since:moment})", problem)))
@@ -112,7 +84,9 @@ def _agent(name: str, agent: Answer) -> tuple[str, ...]:
     conflicts = (
         f"{wording.number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
     )
-    files = f"{agent['index']['watched_files']:,}" + " (behind)" * agent["index"]["dirty"]
+    index = agent["index"]
+    left_out = f" ({index['left_out']:,} left out)" if index["left_out"] else ""
+    files = f"{index['watched_files']:,}{left_out}" + " (behind)" * index["dirty"]
     return (
         name,
         f"{agent['memories']:,}",
@@ -270,9 +244,7 @@ def _fields(data: Any) -> str:
 
 
 VERBS: Final = {
-    "status": Verb(
-        Form("", _status), options="--watch  show it again every two seconds, until Ctrl-C"
-    ),
+    "status": Verb(Form("", "GET /api/status", _show_status)),
     "agents": Verb(Form("", "GET /api/agents", _show_agents)),
     "metrics": Verb(
         Form("", _metrics),

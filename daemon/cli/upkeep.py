@@ -148,7 +148,7 @@ def _sync(args: Args, client: Caller) -> Shown:
 def _counts(answer: Answer) -> str:
     text = worded("sent {sent:count}, received {received:count}", answer)
     if answer.get("refused"):
-        text += f", skipped {answer['refused']:,} that this release cannot read"
+        text += f", left out {answer['refused']:,} that cannot be read"
     return text
 
 
@@ -269,9 +269,9 @@ VERBS: Final = {
         note=(
             "The notes are the files YYYY-MM-DD*.md in the agent's memory/, and in that of its\n"
             "workspace. Facts that are already known, or were forgotten, are not stored again.\n"
-            "Facts are ticked boxes, lines that begin in bold, and items and sentences that\n"
-            "state a decision; ingest.categories in the configuration maps headings to\n"
-            "categories."
+            "Facts are ticked boxes, lines that begin in bold, items that say what is on a day,\n"
+            "and items and sentences that state a decision; ingest.categories in the\n"
+            "configuration maps headings to categories."
         ),
     ),
     "upkeep": Verb(

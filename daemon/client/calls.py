@@ -135,9 +135,6 @@ class Calls:
     )
     # Count one more use of a memory, which raises its score; or take one of this device back.
     reinforce = Method(lambda: schemas.memory.Reinforced, "POST /api/memory/{id}/reinforce", "id")
-    unreinforce = Method(
-        lambda: schemas.memory.Reinforced, "DELETE /api/memory/{id}/reinforce", "id"
-    )
     # Merge a memory into another, which receives its uses, tags and references; undo it.
     merge = Method(lambda: schemas.memory.Merged, "POST /api/memory/{id}/merge", "id", "into")
     unmerge = Method(lambda: schemas.memory.Unmerged, "POST /api/memory/{id}/unmerge", "id")
@@ -147,8 +144,6 @@ class Calls:
     recall = Method(lambda: schemas.recall.Recalled, "POST /api/recall", "query")
     # What the agent reads before its turn; options are of `ContextQuery`.
     context = Method(lambda: schemas.recall.ContextBlock, "POST /api/context", "query")
-    # The URLs that memories mention, with those memories, best first.
-    urls = Method(lambda: schemas.memory.UrlPage, "GET /api/metadata/urls", "limit", "offset")
     # The URLs, commands and paths in a text, which is not stored.
     metadata = Method(lambda: schemas.memory.MetadataFound, "POST /api/metadata", "text")
     # Earlier versions of a row, or the latest of all; options are of `HistoryQuery`.
@@ -233,24 +228,16 @@ class Calls:
     skills = Method(lambda: schemas.learning.SkillPage, "GET /api/skills", "limit", "offset")
     skill = Method(lambda: schemas.learning.SkillView, "GET /api/skills/{id}", "id")
     add_skill = Method(lambda: schemas.learning.SkillStored, "POST /api/skills")
-    # The knowledge; `fold` proposes what could go while it is too long.
+    # The knowledge.
     knowledge = Method(lambda: schemas.learning.KnowledgeView, "GET /api/knowledge")
 
     # The sessions, newest first (`SessionQuery`); open a session (`SessionBody`).
     sessions = Method(lambda: schemas.learning.SessionPage, "GET /api/sessions")
-    start_session = Method(lambda: schemas.learning.SessionView, "POST /api/sessions")
-    # Show, close and reopen a session.
-    session = Method(lambda: schemas.learning.SessionView, "GET /api/sessions/{id}", "id")
+    start_session = Method(lambda: schemas.learning.Session, "POST /api/sessions")
+    # Show and close a session.
+    session = Method(lambda: schemas.learning.Session, "GET /api/sessions/{id}", "id")
     archive_session = Method(
-        lambda: schemas.learning.SessionView, "POST /api/sessions/{id}/archive", "id"
-    )
-    reopen_session = Method(
-        lambda: schemas.learning.SessionView, "POST /api/sessions/{id}/reopen", "id"
-    )
-    # What the answers of a session were made of, and what of that has changed (`UsedQuery`).
-    session_used = Method(lambda: schemas.learning.UsedPage, "GET /api/sessions/{id}/used", "id")
-    replay_session = Method(
-        lambda: schemas.learning.Replayed, "GET /api/sessions/{id}/replay", "id"
+        lambda: schemas.learning.Session, "POST /api/sessions/{id}/archive", "id"
     )
 
     # The experiences of most weight (`ExperienceQuery`); those with a similar intent.

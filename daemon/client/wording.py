@@ -22,7 +22,6 @@ _KINDS: Final = {
     "category": ("category", "categories"),
     "uses": ("count of uses", "counts of uses"),
     "metrics": ("set of counters", "sets of counters"),
-    "answer": ("answer of a session", "answers of sessions"),
     "entity": ("entity", "entities"),
     "watched": ("watched path", "watched paths"),
     "conflict": ("lost value", "lost values"),

@@ -388,7 +388,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
     min_score: Share = 0.0
     search_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 2_000
     include: Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
-    exclude: Globs = ("node_modules/**", "dist/**", ".git/**")
+    exclude: Globs = ("node_modules/**", "dist/**", ".*/**")
     gitignore: bool = False
     max_file_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
 

@@ -153,7 +153,7 @@ def long_warning(lines: int) -> str:
     """The warning about a knowledge file that has become too long."""
     return (
         f"{KNOWLEDGE} has {lines} lines, more than the {agent_files.KNOWLEDGE_LINES} that a model"
-        " should get every time; `thermocline knowledge --fold` proposes what could go"
+        " should get every time"
     )
 
 

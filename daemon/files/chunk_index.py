@@ -88,7 +88,7 @@ class ChunkIndex:
         self._singles: dict[str, FileFingerprint | None] = {}
         self._ticked = float("-inf")
         self._missing: list[str] = []
-        self._files = 0
+        self._files = self._left_out = 0
         self._to_read = 0
         self._told = 0.0
         self._last_sync_at: float | None = None
@@ -104,6 +104,7 @@ class ChunkIndex:
             syncing=self._task is not None and not self._task.done(),
             last_sync_at=self._last_sync_at,
             watched_files=self._files,
+            left_out=self._left_out,
             watching=self.watching,
             to_read=self._to_read,
             missing=self._missing,
@@ -296,7 +297,9 @@ class ChunkIndex:
         if gone:
             await self._run(partial(database.use, chunk_tables.drop, sorted(gone)))
             counts["removed"] += len(gone)
-        self._files = await self._run(partial(database.use, chunk_tables.file_count))
+        self._files, self._left_out = await self._run(
+            partial(database.use, chunk_tables.file_counts)
+        )
         if whole:
             await self._run(partial(database.note_cutting, rules))
         while await self._run(partial(database.use, chunk_tables.merge, self.store.now)):

@@ -135,9 +135,12 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     worthwhile = worth_keeping(stated, _AGGRESSION)
     whole, ended = _with_problems(worthwhile, transcript, messages, earlier)
     corrected |= ended
+    refuted = {(item.place, item.original) for item in transcript if _is_stated(item)}
+    refuted -= {(item.place, item.original) for item in whole}
+    context = [item for item in transcript if (item.place, item.original) not in refuted]
     long = (
         entry
-        for entry in passages(whole, transcript)
+        for entry in passages(whole, context)
         if utf8_bytes(entry.text) >= _LEAST_BYTES
         or _matters(entry.original)
         or entry.original in met
@@ -204,7 +207,7 @@ def _with_topics(
         if topic and not (
             statement.answers
             or statement.text in corrected
-            or statement.original != first[statement.place]
+            or not statement.original.startswith(first[statement.place])
             or "[" in statement.text
             or topic.lower() in statement.text.lower()
         ):

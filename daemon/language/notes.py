@@ -1,7 +1,7 @@
 """Extracts the facts of a daily note from the marks that people use.
 
 EvoClaw's marks are ticked boxes, lines that begin in bold, and items with a decision. In addition,
-sentences with a decision, correction or preference are facts.
+sentences with a decision, correction or preference are facts, and items that say what is on a day.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC
 from functools import reduce
 from typing import Final
 
@@ -19,6 +20,8 @@ from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import exact_key
 from .cues import Signal, signals_of
+from .dates import find_dates
+from .keeping import is_worth_keeping
 from .markdown import Item, items
 from .sentences import shortened, utf8_bytes
 from .statements import statements
@@ -39,8 +42,9 @@ _WHOLE_WORD: Final = 3
 MARKED: Final = 0.7
 DECIDED: Final = 0.75
 SAID: Final = 0.65
-_LEAST_CHARS: Final = 15
-_LEAST_BULLET_CHARS: Final = 30
+# In UTF-8: a Chinese sentence is as short as an English phrase.
+_LEAST_BYTES: Final = 15
+_LEAST_BULLET_BYTES: Final = 30
 _MOST_BYTES: Final = 1_000
 _DECISION: Final = re.compile(
     r"\b(?:decided|agreed|confirmed|fixed|blocked|resolved|deployed|installed|created|published"
@@ -93,7 +97,8 @@ def read_note(text: str, categories: Mapping[str, str] = CATEGORIES) -> list[Not
 
 def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[NoteFact]:
     importance = _importance(item)
-    if importance is not None and len(_with_context(context, _whole_text(item))) >= _LEAST_CHARS:
+    whole = _with_context(context, _whole_text(item))
+    if importance is not None and utf8_bytes(whole) >= _LEAST_BYTES:
         own, apart = _divided(item, context)
         for part in _parts(own):
             text = _with_context(context, _whole_text(part))
@@ -117,13 +122,13 @@ def _divided(item: Item, context: str) -> tuple[Item, list[Item]]:
     """
     apart = [child for child in item.children if _stands_alone(child)]
     own = replace(item, children=[child for child in item.children if not _stands_alone(child)])
-    if not apart or len(_with_context(context, _whole_text(own))) < _LEAST_CHARS:
+    if not apart or utf8_bytes(_with_context(context, _whole_text(own))) < _LEAST_BYTES:
         return item, []
     return own, apart
 
 
 def _stands_alone(item: Item) -> bool:
-    return _importance(item) is not None and len(_plain(item)) > _LEAST_BULLET_CHARS
+    return _importance(item) is not None and utf8_bytes(_plain(item)) > _LEAST_BULLET_BYTES
 
 
 def _parts(item: Item) -> Iterator[Item]:
@@ -150,9 +155,11 @@ def _importance(item: Item) -> float | None:
         return None
     if item.kind == "checked":
         return MARKED
-    if item.kind != "prose" and len(item.text) > _LEAST_BULLET_CHARS and _decides(_plain(item)):
+    if item.kind != "prose" and _decides(_plain(item)):
         return DECIDED
-    return MARKED if item.bold else None
+    if item.bold:
+        return MARKED
+    return SAID if item.kind != "prose" and _is_on_a_day(_plain(item)) else None
 
 
 def _introduces(item: Item) -> bool:
@@ -163,13 +170,25 @@ def _introduces(item: Item) -> bool:
 
 
 def _decides(text: str) -> bool:
-    return _DECISION.search(text) is not None or bool(signals_of(text) & (_SAID | {"solution"}))
+    told = signals_of(text)
+    if utf8_bytes(text) <= _LEAST_BULLET_BYTES:
+        return bool(told & _SAID) and "question" not in told
+    return _DECISION.search(text) is not None or bool(told & (_SAID | {"solution"}))
+
+
+def _is_on_a_day(text: str) -> bool:
+    told = signals_of(text)
+    return (
+        "question" not in told
+        and is_worth_keeping(text, told, answers=False)
+        and bool(find_dates(text, None, UTC))
+    )
 
 
 def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
     for statement in statements(_plain(item)):
         if (
-            len(statement.original) > _LEAST_BULLET_CHARS
+            utf8_bytes(statement.original) > _LEAST_BULLET_BYTES
             and statement.signals & _SAID
             and "question" not in statement.signals
         ):

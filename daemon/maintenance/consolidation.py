@@ -25,9 +25,7 @@ from ..memory import tree as trees
 from ..memory.hot import document_size
 from ..memory.hot.state import HOT_MEMORIES
 from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, entry_score, tier_of
-from ..memory.tree_rebuild import TreeChange
 from ..runtime import atomic
-from ..schemas.common import Method
 from ..schemas.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, limits, meta, tree_rows
 from ..store.transaction import Event, Transaction
@@ -212,23 +210,19 @@ async def _merge(work: Work) -> Facts:
 
 
 async def _rebuild(work: Work) -> Facts:
-    facts: Facts = {}
-    method: Method = "rule"
-    operations: Sequence[TreeChange] | None = None
-    if (model := work.model_for("rebuild")) is not None:
-        try:
-            operations, method = await propose(work.store, model, work.options), "llm"
-        except ModelUnavailable as error:
-            facts["model_error"] = error.in_full
-    if operations is None:
-        operations = await rebuilding.wanted_by_rule(work.store)
-    if work.dry_run:
-        rebuilt = await rebuilding.checked(work.store, operations)
-    else:
-        rebuilt = await rebuilding.rebuild(work.store, operations, method)
-    facts["tree_rebuilt"] = method if rebuilt.done else "counts-only"
-    facts["tree_changes"] = [rebuilding.describe(operation) for operation in rebuilt.done]
-    return facts
+    """Rebuild the tree as a model proposes; without one it stays, since all counts are current."""
+    if (model := work.model_for("rebuild")) is None:
+        return {"tree_rebuilt": "counts-only"}
+    try:
+        operations = await propose(work.store, model, work.options)
+    except ModelUnavailable as error:
+        return {"tree_rebuilt": "failed", "model_error": error.in_full}
+    change = rebuilding.checked if work.dry_run else rebuilding.rebuild
+    done = (await change(work.store, operations)).done
+    return {
+        "tree_rebuilt": "llm" if done else "counts-only",
+        "tree_changes": [rebuilding.describe(operation) for operation in done],
+    }
 
 
 async def _clean(work: Work) -> Facts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -14,37 +13,23 @@ from ..errors import NotFound
 from ..memory import tree_rebuild
 from ..memory.tree_nodes import ROOT, Node
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
-from ..schemas.common import Method
 from ..schemas.tiers import RebuildUndone
 from ..store import memories, memory_rows, meta, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
-from .tree_review import OVERFULL, Member, propose
 
 _KEY: Final = "tree_undo"
-# Only the latest memories of a very full category are considered.
-_LOOKED_AT: Final = 5_000
 
 
 class Undo(msgspec.Struct, frozen=True):
     """What undoes a rebuild."""
 
     at: float  # the time of the rebuild
-    method: Method
     operations: tuple[TreeChange, ...]
     nodes: dict[str, Node]  # the removed and changed categories, as they were before
     made: tuple[str, ...]
     # The id of each moved memory, and its category before and after.
     moved: tuple[tuple[str, str, str], ...]
-
-
-async def wanted_by_rule(store: AgentStore) -> list[TreeChange]:
-    """The operations that the rules propose for the current tree."""
-    rules, now = store.rules, store.now
-    tree = await store.read(tree_rows.load)
-    members = await store.read(_overfull)
-    idle_days = rules.tree.prune_idle_days
-    return await asyncio.to_thread(propose, tree, members, rules.tree, now, idle_days)
 
 
 async def checked(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuilt:
@@ -58,12 +43,12 @@ async def checked(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuil
     return await store.read(read)
 
 
-async def rebuild(store: AgentStore, operations: Sequence[TreeChange], method: Method) -> Rebuilt:
+async def rebuild(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuilt:
     """Apply the valid operations in one transaction, and record how to undo it.
 
     Only the last rebuild can be undone.
     """
-    return await store.write(partial(_rebuild, operations=operations, method=method))
+    return await store.write(partial(_rebuild, operations=operations))
 
 
 async def undo(store: AgentStore) -> RebuildUndone:
@@ -86,27 +71,6 @@ def describe(operation: TreeChange) -> str:
     return f"{operation.type} {where}" + (f": {operation.reason}" if operation.reason else "")
 
 
-def _overfull(db: sqlite3.Connection) -> dict[str, list[Member]]:
-    rows = db.execute(
-        "SELECT category FROM memories WHERE merged_into IS NULL GROUP BY category"
-        " HAVING count(*) >= ?",
-        (OVERFULL,),
-    )
-    return {category: _members(db, category) for (category,) in rows.fetchall()}
-
-
-def _members(db: sqlite3.Connection, category: str) -> list[Member]:
-    rows = db.execute(
-        "SELECT id, text, subject, tags, archived_at IS NOT NULL FROM memories"
-        " WHERE category = ? AND merged_into IS NULL ORDER BY created_at DESC, row DESC LIMIT ?",
-        (category, _LOOKED_AT),
-    )
-    return [
-        Member(key, text, subject, tuple(msgspec.json.decode(tags)), bool(archived))
-        for key, text, subject, tags, archived in rows
-    ]
-
-
 def _placed(db: sqlite3.Connection, operations: Sequence[TreeChange]) -> dict[str, Placed]:
     ids = [key for operation in operations for key in operation.ids]
     rows = db.execute(
@@ -117,7 +81,7 @@ def _placed(db: sqlite3.Connection, operations: Sequence[TreeChange]) -> dict[st
     return {key: Placed(category, bool(archived)) for key, category, archived in rows}
 
 
-def _rebuild(tx: Transaction, operations: Sequence[TreeChange], method: Method) -> Rebuilt:
+def _rebuild(tx: Transaction, operations: Sequence[TreeChange]) -> Rebuilt:
     before = tree_rows.load(tx.db)
     rebuilt = tree_rebuild.apply(
         before, operations, tx.rules.tree, tx.now, _placed(tx.db, operations)
@@ -136,7 +100,6 @@ def _rebuild(tx: Transaction, operations: Sequence[TreeChange], method: Method) 
     after = _categories(tx.db, concerned)
     undo = Undo(
         at=tx.now,
-        method=method,
         operations=tuple(
             msgspec.structs.replace(tree_change, ids=()) for tree_change in rebuilt.done
         ),
@@ -149,7 +112,7 @@ def _rebuild(tx: Transaction, operations: Sequence[TreeChange], method: Method) 
         moved=tuple((key, old, after[key]) for key, old in concerned.items()),
     )
     meta.write(tx, _KEY, undo)
-    tx.tell("tree.rebuilt", operations=len(rebuilt.done), memories=len(concerned), method=method)
+    tx.tell("tree.rebuilt", operations=len(rebuilt.done), memories=len(concerned))
     return rebuilt
 
 

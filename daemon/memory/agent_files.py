@@ -17,8 +17,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from .similarity import jaccard, words
-
 # The folder of a workspace that belongs to the memory.
 FOLDER: Final = "memory"
 LARGEST: Final = 262_144
@@ -78,8 +76,6 @@ SEEDS: Final = {
 }
 # By TinyClaw's advice.
 KNOWLEDGE_LINES: Final = 200
-_ALIKE: Final = 0.8
-_COMPARED: Final = 2_000
 _MOST_SKILLS: Final = 500
 _NO_SUMMARY: Final = "No summary"
 _BROKEN_SHOWN: Final = 5
@@ -133,14 +129,6 @@ class Skill(msgspec.Struct, frozen=True):
     def path(self) -> str:
         """Where its file is, from the workspace on."""
         return skill_path(self.id)
-
-
-class Fold(msgspec.Struct, frozen=True):
-    """A line of the knowledge that could be removed or shortened: its number from 1, and why."""
-
-    line: int
-    text: str
-    why: str
 
 
 def skill_path(skill_id: str) -> str:
@@ -279,32 +267,6 @@ def without_placeholder(text: str) -> str:
     lines = ["" if line.startswith(_PLACEHOLDER) else line for line in text.split("\n")]
     is_written = any(line.strip() and not line.startswith("#") for line in lines)
     return "\n".join(lines) if is_written else ""
-
-
-def folds(text: str) -> list[Fold]:
-    """What to remove until the knowledge has its maximum length: repeated, then oldest lines."""
-    content = [
-        (number, line.strip())
-        for number, line in enumerate(text.split("\n")[:_COMPARED], 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    over = line_count(text) - KNOWLEDGE_LINES
-    if over <= 0:
-        return []
-    folds: list[Fold] = []
-    seen: list[tuple[int, frozenset[str]]] = []
-    for number, line in reversed(content):
-        these = frozenset(words(line))
-        alike = next((at for at, those in seen if jaccard(these, those) >= _ALIKE), None)
-        if alike is None:
-            seen.append((number, these))
-        else:
-            folds.append(Fold(number, line, f"line {alike} says the same"))
-    left = over - len(folds)
-    repeated = {fold.line for fold in folds}
-    oldest = [(number, line) for number, line in content if number not in repeated]
-    folds += [Fold(number, line, "among the oldest") for number, line in oldest[: max(0, left)]]
-    return sorted(folds, key=lambda fold: fold.line)
 
 
 def line_count(text: str) -> int:

@@ -39,7 +39,7 @@ _AGENT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Eight digits are an ISO 8601 date and four a year, not a number of seconds.
 _EPOCH: Final = re.compile(r"(?:[0-9]{1,3}|[0-9]{9,20})(?:\.[0-9]{1,20})?")
 _TIME_HINT: Final = "seconds since 1970, or ISO 8601 such as '2026-02-11T08:00:00Z'"
-_SINCE_HINT: Final = f"how long ago, such as '2h' or '7d', or a time: {_TIME_HINT}"
+_SINCE_HINT: Final = f"how long ago, such as '2h', '7d' or 'yesterday', or a time: {_TIME_HINT}"
 # Control characters, lone surrogates, and Unicode line and paragraph separators.
 _UNPRINTABLE: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
@@ -331,12 +331,12 @@ def parse_expiry(value: float | str | None, now: float, *, field: str = "expires
     return moment
 
 
-def parse_since(value: float | str, now: float) -> float:
-    """The time of `value`: a duration before `now` ("2h", "7d"), or a time; else `InvalidInput`."""
+def parse_since(value: float | str, now: float, *, field: str = "since") -> float:
+    """A duration before `now` ("2h", "7d"), or a time, as a time; else `InvalidInput`."""
     seconds = _duration(value) if isinstance(value, str) else None
     if seconds is not None:
         return max(0.0, now - seconds)
-    return check_time(value, field="since", hint=_SINCE_HINT)
+    return check_time(value, field=field, hint=_SINCE_HINT)
 
 
 def _duration(text: str) -> float | None:

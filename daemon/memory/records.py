@@ -206,13 +206,15 @@ class FilesBrought(msgspec.Struct, frozen=True):
 class IndexState(msgspec.Struct, frozen=True):
     """The state of an index: whether it is older than the files, and whether it sees changes.
 
-    `missing` are watched paths that do not exist on this device.
+    `watched_files` are all that are wanted, `left_out` of them cannot be indexed; `missing` are
+    watched paths that do not exist on this device.
     """
 
     dirty: bool = False
     syncing: bool = False
     last_sync_at: float | None = None
     watched_files: int = 0
+    left_out: int = 0
     watching: bool = False
     to_read: int = 0
     missing: list[str] = []
@@ -227,9 +229,6 @@ class WatchedPath(msgspec.Struct, frozen=True):
 
 
 SessionStatus: TypeAlias = Literal["active", "archived"]
-# The fates of a memory other than a change of its text.
-Fate: TypeAlias = Literal["merged", "superseded", "expired"]
-Via: TypeAlias = Literal["recall", "context", "files"]
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,26 +243,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     status: SessionStatus = "active"
     created_at: float
-    updated_at: float  # when it was last opened, archived or reopened
-
-
-class Used(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Part of an answer: the hash of its content at the time, and its fate at the time."""
-
-    source: str
-    id: str
-    hash: str
-    fate: Fate | None = None
-
-
-class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer of a session: the question, the operation, and what went into it."""
-
-    id: str
-    at: float
-    via: Via
-    query: str
-    used: tuple[Used, ...]
+    updated_at: float  # when it was last opened or archived
 
 
 EntityType: TypeAlias = Literal[

@@ -1,8 +1,8 @@
 """Rebuilds the tree, by operations that are checked one by one against its limits.
 
-No operation, by a model or by the rules of `tree_review`, loses a memory: the memories of a
-category move with it, and a category with memories is never removed. An operation that would
-break a limit, or is invalid after the operations before it, is refused; others are not affected.
+No operation of a model loses a memory: the memories of a category move with it, and a category with
+memories is never removed. An operation that would break a limit, or is invalid after the operations
+before it, is refused; others are not affected.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from ..config.settings import Distillation
 from ..errors import InvalidInput, NotFound
 from ..files.agent_files import long_warning
 from ..language.secrets import secrets_in
@@ -16,14 +15,10 @@ from ..memory.agent_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, 
 from ..schemas import learning as schemas
 from ..store import agent_entries, rows
 from ..store.agent_entries import OwnEntry
-from ..tasks import distillation
-from ..tasks.model_or_rules import AskOptions
 from .operation import Operation, Scope
 from .views import View, one_line, secret_warning, view_of
 
 _USER_CHARS: Final = 200
-# Gentle: the agent has considered each line worth keeping.
-_FOLDING: Final = Distillation(aggression=0.4)
 
 
 @Operation("GET", "/api/reflections")
@@ -112,13 +107,13 @@ async def add_skill(scope: Scope, body: schemas.SkillBody) -> schemas.SkillStore
 
 
 @Operation("GET", "/api/knowledge")
-async def knowledge(scope: Scope, query: schemas.KnowledgeQuery) -> schemas.KnowledgeView:
-    """Read the knowledge, and propose what to fold while it is too long."""
+async def knowledge(scope: Scope) -> schemas.KnowledgeView:
+    """Read the knowledge, with a warning if it is too long for every turn."""
     async with scope.store() as store:
         part = await scope.daemon.agent_files.read(
             store, lambda db: agent_entries.part(db, agent_entries.KNOWLEDGE)
         )
-    view = schemas.KnowledgeView(
+    return schemas.KnowledgeView(
         text=part.text,
         path=KNOWLEDGE,
         lines=part.lines,
@@ -126,16 +121,6 @@ async def knowledge(scope: Scope, query: schemas.KnowledgeQuery) -> schemas.Know
         updated_at=part.changed_at,
         warning=long_warning(part.lines) if part.lines > agent_files.KNOWLEDGE_LINES else UNSET,
     )
-    if query.fold:
-        view.folds = agent_files.folds(part.text)
-        if view.folds:
-            folded = "\n".join(fold.text for fold in view.folds)
-            derived = await distillation.facts(
-                folded, _FOLDING, scope.daemon.thinking.model, AskOptions()
-            )
-            view.folded = [fact.fact for fact in derived.value] or UNSET
-            view.mode = derived.method
-    return view
 
 
 async def _page(

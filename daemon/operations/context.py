@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -17,7 +16,6 @@ from ..errors import InvalidInput, ThermoclineError
 from ..files.agent_files import long_warning
 from ..memory import agent_files
 from ..memory.messages import estimated_tokens
-from ..memory.records import Used
 from ..recall.context import SOURCE_OF, read_block
 from ..recall.context_items import FRAME_TOKENS, FilledSection, plain, thermocline, written
 from ..recall.context_reading import BlockReading, BlockRequest
@@ -37,15 +35,11 @@ _WAIT_SECONDS: Final = 0.3
 
 
 class _Made(msgspec.Struct):
-    """A block, whether memories answer its query, and the lines of the knowledge.
-
-    `shown` is what a session records.
-    """
+    """A block, whether memories answer its query, and the lines of the knowledge."""
 
     block: ContextBlock
     lines: int
     answers: bool = False
-    shown: Sequence[Used] = ()
 
 
 @Operation("POST", "/api/context", tool="context", also_get=True)
@@ -94,7 +88,6 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
         if built.answers and scope.leaves_traces:
             # Nobody asked for what is in it, so that it does not count as used.
             store.note_answer((), len(built.block.text or ""))
-        await sessions.record(scope, store, session, "context", body.query, built.shown)
     scope.daemon.minutes.note_recall(scope.agent, (time.perf_counter() - started) * 1000)
     built.block.auto_synced, built.block.note = synced, near.note or UNSET
     if built.lines > agent_files.KNOWLEDGE_LINES and not sessions.is_isolated(session):
@@ -118,18 +111,12 @@ def _made(db: sqlite3.Connection, request: BlockRequest, body: ContextQuery) -> 
         block.sections = [_section(section, request.now) for section in sections]
     else:
         block.text = text
-    recalled = [
-        (SOURCE_OF[section.name], item)
+    answers = any(
+        SOURCE_OF.get(section.name) == MEMORIES.name and item.relevance is not None
         for section in sections
         for item in section.items
-        if section.name in SOURCE_OF
-    ]
-    answers = any(
-        source == MEMORIES.name and item.relevance is not None for source, item in recalled
     )
-    shown = [(source, item.id or item.source) for source, item in recalled]
-    used = [] if body.session is None else sessions.versions_of(db, shown, request.now)
-    return _Made(block, lines, answers, used)
+    return _Made(block, lines, answers)
 
 
 def _section(section: FilledSection, now: float) -> ContextSection:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,7 +17,7 @@ from ..errors import Forbidden, InvalidInput, NotFound
 from ..files import walker
 from ..memory.records import IndexState
 from ..recall.answer import Hit
-from ..recall.recall import Request
+from ..recall.recall import Request, recall
 from ..recall.sources import CHUNKS
 from ..schemas import files as schemas
 from ..store import chunk_tables, conversations, watched
@@ -51,12 +52,10 @@ async def search(scope: Scope, body: schemas.FileSearch) -> schemas.FilesFound:
             local=scope.zone,
             nearness=near.nearness,
         )
-
-        read = sessions.recalling(request, tuning, session, scope.now)
+        read = partial(recall, request=request, tuning=tuning)
         wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
         synced = await catch_up(scope, store, request.filters, wait / 1000)
-        answer, used = await store.read(read, seconds=scope.settings.limits.query_seconds)
-        await sessions.record(scope, store, session, "files", body.query, used)
+        answer = await store.read(read, seconds=scope.settings.limits.query_seconds)
     return schemas.FilesFound(
         query=body.query,
         chunks=[found_chunk(hit) for hit in answer.hits],

@@ -16,7 +16,6 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
 from ..maintenance.tidying import tidy
 from ..memory.agent_files import EPISODES, REFLECTIONS
-from ..memory.checks import parse_since
 from ..memory.records import Memory
 from ..schemas import memory as schemas
 from ..schemas.common import DryRun, MemoryId
@@ -309,7 +308,7 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
 
     def apply(tx: Transaction) -> list[tuple[str, str, undo.Outcome]]:
         if body.by is not None and body.since is not None:
-            return undo.undo_by(tx, body.by, parse_since(body.since, scope.now))
+            return undo.undo_by(tx, body.by, scope.moment(body.since, "since"))
         kind = _kind(body.kind)
         key = _key(tx.db, kind, body.id or "")
         undo.undo(tx, kind, key, body.number)

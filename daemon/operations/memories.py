@@ -20,11 +20,11 @@ from ..memory.metadata import extract, merge
 from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
-from ..schemas.common import MemoryId, Order, Paged
+from ..schemas.common import MemoryId, Order
 from ..store import memories, similar, uses
 from ..store.conversations import PATH
 from ..store.memory_rows import index_new
-from ..store.selecting import Filters, page, urls
+from ..store.selecting import Filters, page
 from ..store.transaction import Transaction
 from .history import joined
 from .operation import Operation, Scope
@@ -199,21 +199,10 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
 @Operation("POST", "/api/memory/{id}/reinforce", role="write")
 async def reinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
     """Count one use of a memory."""
-    return await _used(scope, id, uses.reinforce)
 
-
-@Operation("DELETE", "/api/memory/{id}/reinforce", role="write")
-async def unreinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
-    """Take back one use that this device has counted."""
-    return await _used(scope, id, uses.unreinforce)
-
-
-async def _used(
-    scope: Scope, key: str, change: Callable[[Transaction, Sequence[str]], None]
-) -> schemas.Reinforced:
     def apply(tx: Transaction) -> schemas.Reinforced:
-        memory_id = memories.find_living(tx.db, key, scope.now).id
-        change(tx, [memory_id])
+        memory_id = memories.find_living(tx.db, id, scope.now).id
+        uses.reinforce(tx, [memory_id])
         memory = memories.find(tx.db, memory_id)
         value = score_of(memory, scope.now, scope.settings.scoring)
         return schemas.Reinforced(memory_id, memory.access_count, round(value, 6), tier_of(value))
@@ -229,21 +218,6 @@ async def references(_scope: Scope, body: schemas.TextBody) -> schemas.MetadataF
     return schemas.MetadataFound(metadata, counts)
 
 
-@Operation("GET", "/api/metadata/urls")
-async def list_urls(scope: Scope, query: Paged) -> schemas.UrlPage:
-    """List the URLs that memories mention, with those memories, best first."""
-    limit, scoring = scope.page_limit(query.limit), scope.settings.scoring
-    rows, total = await scope.read(
-        lambda db: urls(db, limit=limit, offset=query.offset, now=scope.now, scoring=scoring),
-        timed=True,
-    )
-    views = [
-        schemas.UrlView(url, count, [memory_view(scope, memory) for memory in memories])
-        for url, count, memories in rows
-    ]
-    return schemas.UrlPage(views, total)
-
-
 def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:
     """The store's filters for a listing or a question; `InvalidInput` if one is invalid."""
     least = query.min_importance
@@ -254,8 +228,8 @@ def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:
     filters |= {
         "category": scope.category(query.category),
         "group": query.group and query.group.removeprefix(PATH),
-        "since": _time(query.since, "since"),
-        "until": _time(query.until, "until"),
+        "since": None if query.since is None else scope.moment(query.since, "since"),
+        "until": None if query.until is None else scope.moment(query.until, "until"),
         "min_importance": None
         if least is None
         else checks.check_importance(least, field="min_importance"),
@@ -263,10 +237,6 @@ def filters_of(scope: Scope, query: schemas.FilterFields) -> Filters:
         "expired": "expired" in query.include,
     }
     return Filters(**filters)
-
-
-def _time(value: str | float | None, field: str) -> float | None:
-    return None if value is None else checks.check_time(value, field=field)
 
 
 # From a request to a memory

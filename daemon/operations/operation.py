@@ -23,6 +23,7 @@ from ..errors import InvalidInput
 from ..files.agent_files import AgentFiles
 from ..files.indexes import Indexes
 from ..files.workspace_files import Workspaces
+from ..language.dates import find_dates, seconds_of
 from ..llm.client import ModelClient
 from ..llm.encoder import Encoder
 from ..maintenance.history import MinuteSeries
@@ -220,6 +221,21 @@ class Scope(msgspec.Struct, frozen=True):
         zone = datetime.fromtimestamp(self.now).astimezone().tzinfo
         assert zone is not None
         return zone
+
+    def moment(self, value: str | float, field: str) -> float:
+        """A time, a duration before now ("2h"), or where days begin ("yesterday", "last week").
+
+        With `until` as the field days end there. `InvalidInput`: it is none of these.
+        """
+        try:
+            return checks.parse_since(value, self.now, field=field)
+        except InvalidInput:
+            days = find_dates(str(value), self.now, self.zone)
+            if len(days) != 1 or not days[0].periods or days[0].text != str(value).strip():
+                raise
+        periods = [seconds_of(period, self.zone) for period in days[0].periods]
+        past = [period for period in periods if period[0] <= self.now]
+        return (past or periods)[0][field == "until"]
 
     def of_user(self, user: str | None) -> Scope:
         """This scope, or that of the agent that Tiny Claw's user names, if it is allowed."""

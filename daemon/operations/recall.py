@@ -20,7 +20,7 @@ from ..memory.records import Entity, IndexedChunk, Memory, Pair, Session, is_out
 from ..memory.tree_nodes import is_within, trace_of
 from ..recall.answer import Answer, Hit
 from ..recall.ranking import PUBLISHED
-from ..recall.recall import UNSURE_LIMIT, Request
+from ..recall.recall import UNSURE_LIMIT, Request, recall
 from ..recall.sources import CHUNKS, MEMORIES
 from ..recall.tree_search import described
 from ..schemas import recall as schemas
@@ -125,21 +125,18 @@ async def answered(
             request = replace(request, filters=replace(request.filters, place=place))
         near = Near() if body.mode == "tree" else await scope.daemon.vectors.near(store, body.query)
         request = replace(request, nearness=near.nearness)
-        read = sessions.recalling(request, tuning, session, scope.now)
+        read = partial(recall, request=request, tuning=tuning)
         seconds = scope.settings.limits.query_seconds
         reading = partial(scope.daemon.agent_files.read, store, read, seconds=seconds)
         synced: bool | UnsetType = UNSET
         if (shown is None or CHUNKS.name in shown) and body.mode != "tree":
             wait = scope.settings.index.search_wait_ms / 1000
-            (answer, used), synced = await read_current(
-                scope, store, request.filters, wait, reading
-            )
+            answer, synced = await read_current(scope, store, request.filters, wait, reading)
         else:
-            answer, used = await reading()
+            answer = await reading()
         if body.reinforce and scope.leaves_traces:
             sure = [hit.id for hit in answer.of(MEMORIES.name) if hit.sure]
             store.note_answer(sure, sum(len(hit.text) for hit in answer.hits))
-        await sessions.record(scope, store, session, "recall", body.query, used)
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     scope.daemon.minutes.note_recall(scope.agent, took_ms)
     if answer.confidence == "none":

@@ -131,7 +131,7 @@ async def rename(scope: Scope, body: schemas.RenameBody) -> schemas.CategoryRena
     to = check_category(body.to, depth, field="to")
     change = TreeChange(type="rename", path=path, new_path=to)
     async with scope.store() as store:
-        rebuilt = await rebuilding.rebuild(store, [change], "rule")
+        rebuilt = await rebuilding.rebuild(store, [change])
         if rebuilt.refused:
             raise Conflict(rebuilt.refused[0].why)
         undo = await store.read(rebuilding.last)

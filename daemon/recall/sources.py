@@ -6,7 +6,6 @@ number of that source in the lowest bits.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -33,8 +32,6 @@ from ..store.selecting import Filters
 Condition: TypeAlias = tuple[str, Sequence[Any]]
 Passes: TypeAlias = Callable[[Filters, float], Condition | None]
 _BITS: Final = 4
-# The characters of a text's hash that identify a version.
-_HASH: Final = 16
 # The characters read of a text's terms.
 _READ: Final = 16_000
 _NUMBER: Final = (1 << _BITS) - 1
@@ -97,8 +94,6 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         passes: the condition for filters at a time; None if no item can pass.
         show: the items in some rows, by row; items with neighbours have an `id`.
         count: the number of items.
-        id: SQL of the id of an item.
-        content: SQL of all content of an item, which `versions` hashes; "": its text.
         encoded: the condition for the items whose texts have vectors; "": none has.
         weight: the worth of an equal match, as a fraction of a memory's.
         depth: the number of candidates to rank, as a fraction of that of memories.
@@ -114,8 +109,6 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     passes: Passes
     show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
     count: Callable[[sqlite3.Connection], int]
-    id: str = "id"
-    content: str = ""
     encoded: str = ""
     weight: float = 1.0
     depth: float = 1.0
@@ -245,17 +238,15 @@ def _records(
     """The source of the records of a kind with a projection, each with a vector."""
     projection = kind.projection
     assert projection is not None
-    item, text = kind.id_and_text()
     return Source(
         name=kind.kind.name,
         table=projection.table,
         index=projection.index,
         columns=columns,
-        text=text,
+        text=kind.text_of_row(),
         passes=passes,
         show=kind.at_rows,
         count=kind.count,
-        id=item,
         encoded="true",
         **more,
     )
@@ -328,10 +319,6 @@ EXPERIENCES: Final = _records(
         importance="success_score",
     ),
     _passes_if(experiences.NOT_FADED, experiences.not_faded),
-    content=(
-        "(SELECT data ->> '$.intent' || (data -> '$.solution') FROM rows"
-        " WHERE kind = 'experience' AND rows.id = experiences.id)"
-    ),
     depth=0.25,
 )
 
@@ -344,7 +331,6 @@ def _own(name: str, plural: str, encoded: str = "", **columns: str) -> Source:
         index=index,
         columns=_columns(updated_at="created_at", **columns),
         text=agent_entries.TEXT[plural],
-        content="data",
         passes=_passes_unfiltered,
         show=agent_entries.shown_by(plural),
         count=partial(agent_entries.count, name=plural),
@@ -393,24 +379,3 @@ def rows_by_source(keys: Iterable[int]) -> dict[str, list[int]]:
     for key in keys:
         rows[key & _NUMBER].append(key >> _BITS)
     return {source.name: of_source for source, of_source in zip(SOURCES, rows, strict=True)}
-
-
-def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str, str]:
-    """The hashes of the current content of items, by id; deleted items are left out.
-
-    For chunks, the hashes of all chunks of their files: the same text may have moved.
-    """
-    if name == CHUNKS.name:
-        return chunk_tables.digests(db, {file_of(key) for key in ids})
-    source = SOURCES[_NUMBERS[name]]
-    result = db.execute(
-        f"SELECT {source.id}, {source.content or source.text} FROM {source.table}"
-        f" WHERE {source.id} IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode([*ids]).decode(),),
-    )
-    return {key: hashlib.sha256(str(text).encode()).hexdigest()[:_HASH] for key, text in result}
-
-
-def file_of(chunk: str) -> str:
-    """The path of the file that the chunk with this id is part of."""
-    return chunk.rpartition(":")[0]

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.agent_files import EpisodeLine as EpisodeLine
 from ..memory.agent_files import EpisodeOutcome, ReflectionType
-from ..memory.agent_files import Fold as Fold
 from ..memory.agent_files import Reflection as Reflection
 from ..memory.experiences import FADED, Experience, ExperienceType
-from ..memory.records import AnswerUsed, Session, SessionStatus, Used
+from ..memory.records import Session as Session
+from ..memory.records import SessionStatus
 from .common import (
     CategoryPath,
     Input,
     Json,
     Limit,
-    Method,
     Offset,
     Paged,
     PageOf,
@@ -163,13 +162,11 @@ class PreferencePage(Struct):
     total: int
 
 
-# Sessions: what they see, what went into their answers, and what has changed since
+# Sessions
 
 
 Name = Annotated[str, Meta(max_length=200)]
 PathStart = Annotated[str, Meta(min_length=1, max_length=4_096)]
-# The fate of a part of an answer.
-Change = Literal["same", "moved", "changed", "superseded", "merged", "expired", "gone"]
 
 
 class SessionBody(Input):
@@ -186,13 +183,6 @@ class SessionBody(Input):
     user: Name = ""
 
 
-class SessionView(Session, frozen=True, kw_only=True):
-    """A session; `answers` is the number of recorded answers."""
-
-    last_active_at: float
-    answers: int
-
-
 class SessionQuery(Paged):
     """Which sessions to list."""
 
@@ -202,44 +192,7 @@ class SessionQuery(Paged):
 class SessionPage(Struct):
     """A page of sessions, newest first, and their total number."""
 
-    sessions: list[SessionView]
-    total: int
-
-
-class UsedQuery(Paged):
-    """Which answers of a session, last first; `answer` names one."""
-
-    answer: str | None = None
-
-
-class UsedPage(Struct):
-    """The answers of a session, last first, and their total number."""
-
-    session: str
-    answers: list[AnswerUsed]
-    total: int
-
-
-class ReplayedItem(Used, frozen=True, kw_only=True):
-    """A part of an answer, and its fate since; `hash` is that of the time of the answer."""
-
-    change: Change
-    now: str | UnsetType = UNSET
-
-
-class ReplayedAnswer(AnswerUsed, frozen=True, kw_only=True):
-    """An answer with its parts; `changed` counts those that have changed."""
-
-    used: tuple[ReplayedItem, ...]
-    changed: int
-
-
-class Replayed(Struct):
-    """What has changed since the answers, and their numbers."""
-
-    session: str
-    answers: list[ReplayedAnswer]
-    changed: int
+    sessions: list[Session]
     total: int
 
 
@@ -345,17 +298,8 @@ class SkillStored(Struct):
     added: bool
 
 
-class KnowledgeQuery(Input):
-    """`fold` proposes what to remove or shorten if it is too long."""
-
-    fold: bool = False
-
-
 class KnowledgeView(Struct, kw_only=True):
-    """The knowledge, and a warning if it has more lines than a model should always get.
-
-    `folds` are the lines to fold, and `folded` is the shorter text: by a model or by rules.
-    """
+    """The knowledge, and a warning if it has more lines than a model should always get."""
 
     text: str
     path: str
@@ -363,6 +307,3 @@ class KnowledgeView(Struct, kw_only=True):
     max_lines: int
     updated_at: float
     warning: str | UnsetType = UNSET
-    folds: list[Fold] | UnsetType = UNSET
-    folded: list[str] | UnsetType = UNSET
-    mode: Method | UnsetType = UNSET

@@ -288,18 +288,6 @@ class MetadataFound(Struct):
     summary: MetadataCounts
 
 
-class UrlView(Struct):
-    """A URL, the number of memories that mention it, and the first ten of them by score."""
-
-    url: str
-    count: int
-    memories: list[MemoryView]
-
-
-class UrlPage(PageOf[UrlView]):
-    """A page of URLs, those of the memories with the highest scores first."""
-
-
 # Earlier versions
 
 

@@ -60,7 +60,7 @@ class Tool(Struct, frozen=True):
 
 Query = Annotated[str, doc("A question, or words, names and dates", max_length=8192)]
 Category = Annotated[str, doc("A path such as people/ana")]
-When = Annotated[str, doc("ISO 8601")]
+When = Annotated[str, doc("ISO 8601, or such as yesterday, 7d")]
 
 
 class RecallArguments(Input):

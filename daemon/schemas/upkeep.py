@@ -39,7 +39,7 @@ class Consolidated(Struct, frozen=True, kw_only=True):
     Attributes:
         mode, agent_id, timestamp, evicted_warm, archived_cold, hot_size_bytes, ingested_facts,
             ingest_skipped, ingest_error, pruned_nodes, tree_rebuilt: EvoClaw's. The tree was
-            rebuilt by "llm" or by "rule"; "counts-only" says that nothing had to be changed.
+            rebuilt by "llm", which has "failed", or had nothing to change ("counts-only").
         merged, pruned, decayed: Tiny Claw's: memories merged into other ones; those that faded and
             left, warm for the archive or the archive for good; those unused for so long that its
             preset ranks them by less than their importance.

@@ -86,9 +86,10 @@ def identity_of(db: sqlite3.Connection, path: str) -> tuple[str, str] | None:
     return row
 
 
-def file_count(db: sqlite3.Connection) -> int:
-    """The number of known files, including those without chunks."""
-    return int(db.execute("SELECT count(*) FROM files").fetchone()[0])
+def file_counts(db: sqlite3.Connection) -> tuple[int, int]:
+    """The number of known files, and of those among them that cannot be indexed."""
+    files, left_out = db.execute("SELECT count(*), count(nullif(reason, '')) FROM files").fetchone()
+    return files, left_out
 
 
 def meta_value(db: sqlite3.Connection, key: str) -> str | None:
@@ -228,16 +229,6 @@ def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChu
         (msgspec.json.encode(rows).decode(),),
     )
     return {row: IndexedChunk(*rest) for row, *rest in result}
-
-
-def digests(db: sqlite3.Connection, paths: Iterable[str]) -> dict[str, str]:
-    """The digests of the chunks of some files, by id."""
-    result = db.execute(
-        "SELECT path || ':' || first_line || '-' || last_line, chunks.digest"
-        f" FROM files CROSS JOIN chunks ON file = files.id WHERE path IN {_THESE}",
-        (msgspec.json.encode([*paths]).decode(),),
-    )
-    return dict(result.fetchall())
 
 
 def chunk_count(db: sqlite3.Connection) -> int:

@@ -41,7 +41,6 @@ KINDS: Final = {
         notes.KIND,
         experiences.EXPERIENCES.kind,
         sessions.SESSIONS.kind,
-        sessions.ANSWERS.kind,
         entity_rows.KIND,
         uses.KIND,
         meta.COUNTERS,

@@ -62,7 +62,6 @@ class RecordKind(Generic[T]):
         checks: by field, what refuses a value that came from elsewhere. Times are always checked.
         projection: the table of the records that recall finds, if it finds any.
         tells: whether `put` and `delete` emit the events `NAME.stored` and `NAME.deleted`.
-        id_of: the first field of a record, from the id of its row.
         **kind: more of `Kind`.
     """
 
@@ -76,12 +75,11 @@ class RecordKind(Generic[T]):
         checks: Mapping[str, Check] | None = None,
         projection: Projection | None = None,
         tells: bool = False,
-        id_of: Callable[[str], str] = str,
         **kind: Any,
     ) -> None:
         self._struct, self._missing, self._field = struct, missing, field
         self._key, *self._fields = struct.__struct_fields__
-        self._id_of, self._tells = id_of, tells
+        self._tells = tells
         self._checks: dict[str, Check] = {
             field_name: _check_time
             for field_name in self._fields
@@ -101,7 +99,7 @@ class RecordKind(Generic[T]):
     def of(self, key: str, data: Fields) -> T:
         """The record in a row."""
         fields = {name: data[name] for name in self._fields if name in data}
-        return msgspec.convert({**fields, self._key: self._id_of(key)}, self._struct)
+        return msgspec.convert({**fields, self._key: key}, self._struct)
 
     def find(self, db: sqlite3.Connection, key: str) -> T | None:
         """The record with this id, if it exists."""
@@ -173,14 +171,14 @@ class RecordKind(Generic[T]):
         if self._tells:
             tx.tell(f"{self.kind.name}.deleted", id=key)
 
-    def id_and_text(self) -> tuple[str, str]:
-        """SQL, of a row of the projection: the id of its record, and the texts that are indexed."""
+    def text_of_row(self) -> str:
+        """SQL, of a row of the projection: the texts of its record that are indexed."""
         assert self.projection is not None
         row, texts = f"{self.projection.table}.{self._key}", self.projection.texts
         columns = {name: f"coalesce(data ->> '{name}', '')" for name in texts} | {self._key: "id"}
         joined = " || ' ' || ".join(columns[name] for name in texts)
         record = f"rows WHERE kind = '{self.kind.name}' AND rows.id = {row}"
-        return row, f"(SELECT {joined} FROM {record})"
+        return f"(SELECT {joined} FROM {record})"
 
     def reindex(self, tx: Transaction) -> None:
         """Rebuild the projection and its full text."""

@@ -19,7 +19,6 @@ Order: TypeAlias = Literal[
 ]
 
 # The maximum number of memories listed for a URL.
-_OF_A_URL: Final = 10
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "hot": (HOT, float("inf")),
     "warm": (WARM, HOT),
@@ -131,30 +130,6 @@ def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> lis
         (msgspec.json.encode(rows).decode(), now),
     )
     return [from_row(row) for row in result]
-
-
-def urls(
-    db: sqlite3.Connection, *, limit: int, offset: int, now: float, scoring: Scoring
-) -> tuple[list[tuple[str, int, list[Memory]]], int]:
-    """A page of the URLs that live memories mention, best score first, and their number.
-
-    Each with the number of its memories, and the first of them.
-    """
-    teach_score(db, now, scoring)
-    rows: dict[str, list[int]] = {}
-    for url, row in db.execute(
-        "SELECT url.value, row FROM memories, json_each(metadata, '$.urls') AS url"
-        " WHERE merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?)"
-        f" ORDER BY {_by('score')}",
-        (now,),
-    ):
-        rows.setdefault(url, []).append(row)
-    some = [*rows.items()][offset : offset + limit]
-    wanted = [row for _, of_url in some for row in of_url[:_OF_A_URL]]
-    memories = at_rows(db, wanted)
-    return [
-        (url, len(of_url), [memories[row] for row in of_url[:_OF_A_URL]]) for url, of_url in some
-    ], len(rows)
 
 
 def _by(order: Order, reverse: bool = False) -> str:

@@ -27,7 +27,7 @@ import msgspec
 
 from thermocline.sync import Row
 
-from ..errors import Conflict, ThermoclineError
+from ..errors import ThermoclineError
 from ..memory.checks import check_time
 from . import rows
 from .rows import Kind
@@ -71,15 +71,6 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     )
     count(tx, {key: counts[key] for key, _ in rows})
     tx.count("reinforcements_today", counts.total())
-
-
-def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Take back one use of each memory that this device counted, else `Conflict`; times stay."""
-    for memory in ids:
-        number, at = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
-        if not number:
-            raise Conflict(f"this device has counted no use of '{memory}'", field="id")
-        rows.write(tx, KIND, name, {"uses": [number - 1, at]})
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:

@@ -488,28 +488,6 @@ def test_a_url_is_found_by_any_part_in_any_case(shell):
     assert set(got["results"][0]) == RECORD
 
 
-def test_without_a_url_all_urls_are_listed_with_their_memories_best_first(shell):
-    assert "no memory mentions a URL" in shell.run("search-url").stderr
-    shell.run("store", "See https://example.org/low", "--importance", "0.2")
-    best = shell.json("store", "See https://example.org/high", "--importance", "0.9")["id"]
-    for number in range(12):
-        shell.run("store", f"Note {number} of https://example.org/often", "--importance", "0.5")
-    gone = shell.json("store", "See https://example.org/gone")["id"]
-    shell.run("forget", gone)
-    page = shell.json("search-url")
-    assert page["total"] == 3
-    urls = [url["url"].rpartition("/")[2] for url in page["results"]]
-    assert urls == ["high", "often", "low"]
-    assert [url["count"] for url in page["results"]] == [1, 12, 1]
-    lines = shell.out("search-url").splitlines()
-    assert lines[0] == "https://example.org/high"
-    assert lines[1] == f"  {best[:8]}  general  See https://example.org/high"
-    assert "  and 2 more" in lines
-    done = shell.run("search-url", "--limit", "1")
-    assert done.stdout.splitlines() == lines[:2]
-    assert "1 of 3 URLs" in done.stderr
-
-
 def test_metadata_is_extracted_without_storing(shell, tmp_path):
     note = tmp_path / "note.md"
     note.write_text("Run `make test` in /srv/app/src, see https://example.org/x.")

@@ -334,6 +334,18 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
     lost.sync()
     assert all(each.can_read for each in one.memory.devices().results)
     assert "The new berth is 14" in lost.texts()
+    # Pairing alone takes it in, as it is told.
+    one.command("devices", "--retire", lost_id)
+    with pytest.raises(ApiError) as refused:
+        lost.sync()
+    assert (refused.value.code, "thermocline join" in (refused.value.hint or "")) == (
+        "replica_retired",
+        True,
+    )
+    one.store("The berth after that is 15")
+    pair(one, lost)
+    lost.sync()
+    assert "The berth after that is 15" in lost.texts()
 
 
 def epochs(url: str) -> set[int]:
@@ -350,11 +362,18 @@ def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(make, tmp
     wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")
     key_before = tmp_path / "before"
     key_before.write_text(RECOVERY_KEY)
-    assert "cannot use the recovery key" in failing(
+    assert "it is not the last one that was made for this replica" in failing(
         new, "--url", url, "--recovery-key-file", key_before
     )
+    # A key that cannot be written takes the place of none.
+    for place, why in ((key, "is there already"), (tmp_path / "no" / "key", "No such file")):
+        words = (f"--socket={one.socket}", "seal", "--recovery", "--recovery-key-file", str(place))
+        assert why in shells.run(*words, code=None).stderr
+    one.store("The pilot has boarded")
+    one.sync()
+    assert epochs(url) == {2}
     new.restore("--recovery-key-file", key, url=url)
-    assert new.start().texts() == {"The pilot boards at six"}
+    assert new.start().texts() == {"The pilot boards at six", "The pilot has boarded"}
 
 
 def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_path):
@@ -409,7 +428,7 @@ def test_a_wrong_recovery_key_and_a_replica_that_only_looks_like_ours_restore_no
     for text, why in (
         (RECOVERY_KEY[:-1], "27 letters and digits"),
         (RECOVERY_KEY[:-1] + ("0" if RECOVERY_KEY[-1] != "0" else "1"), "mistyped"),
-        (new_recovery_key(), "cannot use the recovery key"),
+        (new_recovery_key(), "it is not the last one that was made for this replica"),
     ):
         key.write_text(text)
         assert why in failing(new, "--url", sealed, "--recovery-key-file", key)

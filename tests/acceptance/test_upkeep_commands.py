@@ -123,6 +123,23 @@ def test_wrong_arguments_are_refused(shell):
 # ingest-daily
 
 
+def test_short_decisions_and_what_is_on_a_day_are_stored_and_ideas_are_not(shell, note):
+    note(
+        "- Decided: the cat stays\n- 决定: 冬天去海南\n- Entscheidung: kein Umzug nach Graz\n"
+        "- The chimney sweep comes on Friday at 8\n- Vet appointment moved to 3 December, 16:15\n"
+        "- Idea: maybe a second shed?\n- Slept badly\n- Ran the tests, all green\n"
+    )
+    shell.run("ingest-daily")
+    texts = [memory["text"] for memory in shell.json("list")["results"]]
+    assert sorted(texts)[1:] == [
+        "Decided: the cat stays",
+        "Entscheidung: kein Umzug nach Graz",
+        "The chimney sweep comes on Friday at 8",
+        "Vet appointment moved to 3 December, 16:15",
+        "决定: 冬天去海南",
+    ]
+
+
 def test_notes_are_taken_in_once(shell, note):
     note(NOTE)
     dry, _ = shell.run("ingest-daily", "--dry-run")
@@ -225,15 +242,11 @@ def test_metrics_are_shown_as_bars_and_as_a_trend(shell):
 
 
 def test_a_rebuild_of_the_tree_is_taken_back(shell, call):
-    texts = [f"sailing lesson {n}" for n in range(25)] + [
-        f"harvest of field {n}" for n in range(25)
-    ]
-    batch = [{"text": text, "category": "all"} for text in texts]
+    batch = [{"text": f"sailing lesson {n}", "category": "all/boats"} for n in range(25)]
     call.ok("POST", "/api/memory/batch", {"memories": batch})
-    out, _ = shell.run("consolidate", "--mode", "monthly")
-    assert "tree: move all -> all/" in out
+    shell.run("tree", "--rename", "all/boats", "sea")
     undone, _ = shell.run("tree", "--undo")
-    assert undone == "undid 2 changes of the tree; memories filed as before: 50\n"
+    assert undone == "undid 1 change of the tree; memories filed as before: 25\n"
     _, err = shell.run("tree", "--undo", code=1)
     assert "no rebuild" in err
 

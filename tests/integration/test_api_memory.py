@@ -446,6 +446,26 @@ def test_filters_leave_what_fits_all_of_them(shelf):
         assert listed(shelf, query) == expected
 
 
+def test_a_list_and_an_answer_are_limited_by_days_in_words(call):
+    for days in (0, 1, 9):
+        call.store(f"lantern {days}", created_at=time.time() - days * 86_400)
+    for query, expected in [
+        ("since=yesterday", "01"),
+        ("since=gestern", "01"),
+        ("since=today", "0"),
+        ("since=5d", "01"),
+        ("until=yesterday", "19"),
+        ("until=2d", "9"),
+        ("since=yesterday&until=yesterday", "1"),
+    ]:
+        for path in ("memory?", "recall?query=lantern&"):
+            results = call.ok("GET", f"/api/{path}{query}")["results"]
+            assert sorted(one["text"][-1] for one in results) == list(expected), query
+    for value in ("soon", "yesterday+and+today", "a+yesterday"):
+        refusal = call("GET", f"/api/memory?since={value}")
+        assert refusal.refusal() == (400, "invalid", "since")
+
+
 def test_a_list_has_the_order_that_was_asked_for(shelf):
     for order, expected in [
         ("newest", [BETA, "gamma", "alpha"]), ("oldest", ["alpha", "gamma", BETA]),

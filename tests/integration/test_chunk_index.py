@@ -21,6 +21,7 @@ import msgspec
 import pytest
 from agent_files import lose_words
 from daemon_process import Daemon, wait_until
+from shells import Shell
 
 from thermocline.daemon.client import ApiError, Client
 from thermocline.daemon.config.settings import IndexSettings
@@ -393,6 +394,29 @@ def test_a_search_says_whether_it_waited(desk, tmp_path):
     desk.write("new.md", "an albatross\n")
     # Under load the kernel may tell of it a moment later.
     desk.finds("albatross", "new.md:1-1")
+
+
+def test_hidden_folders_are_left_out_and_a_hidden_folder_that_is_watched_is_not(desk, tmp_path):
+    desk.write(".trash/x.md", "a giraffe\n")
+    desk.write("a/.obsidian/y.md", "a giraffe\n")
+    desk.write(".z.md", "a giraffe\n")
+    desk.finds("giraffe", ".z.md:1-1")
+    assert desk.names() == {".z.md"}
+    hidden = tmp_path / ".notes"
+    hidden.mkdir()
+    (hidden / "n.md").write_text("an okapi\n")
+    desk.client.files_add(str(hidden))
+    desk.finds("okapi", f"{hidden}/n.md:1-1")
+
+
+def test_status_counts_the_files_that_cannot_be_indexed(desk):
+    desk.write("a.md", "words\n")
+    (desk.docs / "latin.txt").write_bytes(b"caf\xe9\n")
+    wait_until(lambda: len(desk.names()) == 2, "both are known")
+    index = desk.client.status().agents[desk.agent].index
+    assert (index.watched_files, index.left_out) == (2, 1)
+    status = Shell(desk.daemon.socket).out("status")
+    assert "2 (1 left out)" in status
 
 
 def test_exclusions_gitignore_and_sizes_come_from_the_configuration(make_daemon, tmp_path):

@@ -139,6 +139,28 @@ def test_what_is_no_socket_is_left_alone(make_daemon, kind):
     assert daemon.socket.is_symlink() or daemon.socket.exists()
 
 
+def test_a_place_that_cannot_be_used_is_said_in_words(make_daemon):
+    daemon = make_daemon()
+    file = daemon.socket.with_name("file")
+    file.touch()
+    places = [("state", file), ("state", Path("/proc/nope")), ("socket", file / "s")]
+    for attribute, place in places:
+        broken = make_daemon(name="broken")
+        setattr(broken, attribute, place)
+        broken.start(wait=False)
+        assert broken.process.wait(60) == 1
+        said = broken.log.read_text()
+        assert f"cannot use {place}: " in said
+        assert "Errno" not in said
+
+
+def test_a_folder_that_is_made_for_the_socket_is_told(make_daemon):
+    daemon = make_daemon()
+    daemon.socket = daemon.socket.parent / "misspelt" / "t.sock"
+    daemon.start()
+    assert f"made the folder {daemon.socket.parent} for the socket" in daemon.log.read_text()
+
+
 def test_a_socket_path_that_is_too_long_is_refused_in_words(make_daemon):
     daemon = make_daemon()
     daemon.socket = daemon.socket.with_name("s" * 120)

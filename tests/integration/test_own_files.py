@@ -243,25 +243,19 @@ def test_who_holds_the_lock_is_waited_for(call, folder):
     assert call.ok("GET", "/api/reflections")["total"] == 2
 
 
-def test_a_long_knowledge_is_told_with_what_to_fold(call, folder):
+def test_a_long_knowledge_is_told(call, folder):
     call.store("anything")
     call.ok("GET", "/api/context")
     lines = [f"- gauge {number} stands at kilometre {number * 3}" for number in range(230)]
-    decided = "- We decided to keep Postgres 15 until the summer because of the extension"
-    (folder / "knowledge.md").write_text("\n".join(["# Knowledge", decided, *lines]))
-    found = call.ok("GET", "/api/knowledge?fold=true")
-    assert (found["lines"], found["max_lines"]) == (232, 200)
-    assert len(found["folds"]) == 32
-    assert found["mode"] == "rule"
-    assert "Postgres 15" in found["folded"][0]
-    assert "232 lines" in found["warning"]
-    assert "232 lines" in call.ok("GET", "/api/context")["warnings"][0]
+    (folder / "knowledge.md").write_text("\n".join(["# Knowledge", *lines]))
+    found = call.ok("GET", "/api/knowledge")
+    assert (found["lines"], found["max_lines"]) == (231, 200)
+    assert "231 lines" in found["warning"]
+    assert "231 lines" in call.ok("GET", "/api/context")["warnings"][0]
     problems = {one["code"] for one in call.ok("GET", "/api/status")["problems"]}
     assert "knowledge_long" in problems
     (folder / "knowledge.md").write_text("# Knowledge\n- short\n")
-    short = call.ok("GET", "/api/knowledge?fold=true")
-    assert short["folds"] == []
-    assert "warning" not in short
+    assert "warning" not in call.ok("GET", "/api/knowledge")
 
 
 def test_an_agent_without_a_memory_has_no_files(call, folder):

@@ -217,16 +217,15 @@ def test_what_came_from_outside_waits_for_a_review(client):
     client.store("I like tea", source="user-stated")
 
     shell = Shell(daemon.socket)
-    waiting = shell.out("review")
+    waiting = shell.out("list", "--outside", "true")
     assert all(text in waiting for text in ("walnuts", "strangers", "ferry"))
     assert "tea" not in waiting
     assert "web:https://wiki.example" in waiting
-    assert "your own word" in shell.out("review", right, "--keep")
-    assert "forgot" in shell.out("review", wrong, "--forget")
-    shell.out("review", odd, "--text", "The ferry costs 6 euros")
+    shell.out("update", right, "--source", "user-stated")
+    shell.out("forget", wrong)
+    shell.out("update", odd, "--source", "user-stated", "--text", "The ferry costs 6 euros")
     kept = {memory.text: memory for memory in client.list().results}
     assert kept.keys() == {"I am allergic to walnuts", "The ferry costs 6 euros", "I like tea"}
     assert kept["I am allergic to walnuts"].standing is True
     assert {memory.source for memory in kept.values()} == {"user-stated"}
-    assert "nothing from outside waits" in shell.run("review").stderr
-    shell.run("review", "--keep", code=2)
+    assert shell.json("list", "--outside", "true")["total"] == 0

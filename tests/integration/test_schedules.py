@@ -17,12 +17,11 @@ from store_parts import make_agents
 
 from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync, UpkeepTimes
 from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
-from thermocline.daemon.maintenance import rebuilding
+from thermocline.daemon.maintenance import consolidation
 from thermocline.daemon.maintenance.schedule import INTERRUPTED, Postponed, Run, last_run, put_runs
 from thermocline.daemon.maintenance.scheduler import Clock, Job, Scheduler
 from thermocline.daemon.maintenance.upkeep import Upkeep, jobs_of
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.agent_store import AgentStore
@@ -353,10 +352,10 @@ async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_tim
     await world.store("ana")
     await world.live(1)
 
-    async def refuse(_store: AgentStore) -> list[TreeChange]:
+    async def refuse(*_: object, **__: object) -> int:
         raise DiskFull("no room for a tree")
 
-    monkeypatch.setattr(rebuilding, "wanted_by_rule", refuse)
+    monkeypatch.setattr(consolidation, "clean", refuse)
     with pytest.raises(DiskFull):
         await world.upkeep.consolidate("ana", "full")
     await world.restart()

@@ -1,4 +1,4 @@
-"""Sessions over the socket: what they see, what they record, what has changed since."""
+"""Sessions over the socket: what they see."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ def recalled(call: Any, query: str, session: str, **more: Any) -> Any:
     return call.ok("POST", "/api/recall", {"query": query, "session": session, **more})
 
 
-def changes(call: Any, session: str) -> dict[str, str]:
-    """What became of the things in the last answer, by id."""
-    replayed = call.ok("GET", f"/api/sessions/{session}/replay?limit=1")
-    return {one["id"]: one["change"] for one in replayed["answers"][0]["used"]}
-
-
 @pytest.fixture
 def site(call: Any) -> Any:
     """A memory of a project, beside one of a person."""
@@ -29,10 +23,10 @@ def site(call: Any) -> Any:
     return call.store("the site runs on pond-2", category="projects/site")
 
 
-def test_a_session_is_opened_listed_archived_and_reopened(call):
+def test_a_session_is_opened_listed_and_archived_which_can_be_undone(call):
     body = {"name": "release", "conversationId": "c1", "userId": "ana", "paths": ["/srv/docs/"]}
     made = call.ok("POST", "/api/sessions", body | {"category": "projects"})
-    assert (made["status"], made["answers"], made["conversation"]) == ("active", 0, "c1")
+    assert (made["status"], made["conversation"]) == ("active", "c1")
     assert (made["category"], made["paths"]) == ("projects", ["/srv/docs/"])
     other = start(call)
     assert [one["id"] for one in call.ok("GET", "/api/sessions")["sessions"]] == [
@@ -45,7 +39,8 @@ def test_a_session_is_opened_listed_archived_and_reopened(call):
     assert (listed["total"], listed["sessions"][0]["id"]) == (1, made["id"])
     refused = call("POST", "/api/recall", {"query": "x", "session": made["id"]})
     assert (refused.status, refused.body["error"]["field"]) == (409, "session")
-    assert call.ok("POST", f"/api/sessions/{made['id']}/reopen")["status"] == "active"
+    call.ok("POST", "/api/undo", {"id": made["id"], "kind": "session"})
+    assert call.ok("GET", f"/api/sessions/{made['id']}")["status"] == "active"
     assert recalled(call, "x", made["id"])["results"] == []
 
 
@@ -56,7 +51,6 @@ def test_what_is_not_there_or_wrong_is_refused(call):
     wrong = call("POST", "/api/recall", {"query": "x", "session": key, "category": "people"})
     assert (wrong.status, wrong.body["error"]["field"]) == (400, "category")
     assert call("GET", f"/api/context?session={key}&format=tinyclaw").status == 400
-    assert call("GET", f"/api/sessions/{key}/used?answer=nosuch").status == 404
     assert call("POST", "/api/sessions", {"category": "a//b"}).status == 400
     assert call("POST", "/api/sessions", {"paths": [" "]}).status == 400
     for path in ("docs/", "../docs", "~/docs", "notes/memory/"):
@@ -133,60 +127,6 @@ def test_an_isolated_session_learns_nothing_of_what_is_outside(call):
     assert "1188" not in str(block)
 
 
-def test_replay_says_what_has_changed_since(call, site):
-    key = start(call)
-    gone = call.store("the site has a cellar")
-    experience = {"type": "error_recovery", "intent": "the site is slow", "solution": "wait"}
-    slow = call.ok("POST", "/api/experiences", experience)
-    recalled(call, "what of the site?", key, limit=10)
-    assert set(changes(call, key).values()) == {"same"}
-    call.ok("PUT", f"/api/memory/{site['id']}", {"text": "the site runs on pond-3"})
-    call.ok("DELETE", f"/api/memory/{gone['id']}")
-    call.ok("POST", f"/api/experiences/{slow['id']}/use")
-    told = changes(call, key)
-    assert told.pop(site["id"]) == "changed"
-    assert told.pop(gone["id"]) == "gone"
-    # A use changes nothing of what it says.
-    assert told.pop(slow["id"]) == "same"
-    assert set(told.values()) == {"same"}
-    replayed = call.ok("GET", f"/api/sessions/{key}/replay")
-    assert (replayed["changed"], replayed["total"]) == (2, 4)
-
-
-def test_a_memory_merged_since_is_told(call, site):
-    key = start(call)
-    other = call.store("the site runs on the server pond-2", category="projects/site")
-    recalled(call, "what does the site run on?", key)
-    call.ok("POST", f"/api/memory/{site['id']}/merge", {"into": other["id"]})
-    assert changes(call, key)[site["id"]] == "merged"
-    # What was so already when it was shown has not changed since.
-    recalled(call, "what does the site run on?", key, include=["merged"])
-    assert set(changes(call, key).values()) == {"same"}
-
-
-def test_used_lists_the_answers_and_the_context_is_one(call, site):
-    key = start(call)
-    recalled(call, "the site with sk-ant-api03-" + "a1B2" * 24, key)
-    call.ok("GET", f"/api/context?query=the+site&session={key}")
-    used = call.ok("GET", f"/api/sessions/{key}/used")
-    assert [(one["via"], used["total"]) for one in used["answers"]] == [
-        ("context", 2),
-        ("recall", 2),
-    ]
-    shown = {item["id"]: item["hash"] for item in used["answers"][0]["used"]}
-    assert site["id"] in shown
-    assert "a1B2a1B2" not in str(used)
-    one = used["answers"][1]["id"]
-    alone = call.ok("GET", f"/api/sessions/{key}/used?answer={one}")
-    assert [answer["id"] for answer in alone["answers"]] == [one]
-    view = call.ok("GET", f"/api/sessions/{key}")
-    assert view["answers"] == 2
-    assert view["last_active_at"] >= used["answers"][0]["at"]
-    # Without a session nothing is recorded.
-    call.ok("GET", "/api/recall?query=the+site")
-    assert call.ok("GET", f"/api/sessions/{key}")["answers"] == 2
-
-
 def _written(call: Any, daemon: Any, name: str, text: str) -> None:
     path = Path(daemon.state) / "agents" / call.agent / "memory" / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -212,33 +152,9 @@ def test_a_session_with_paths_sees_the_files_below_them(call, shared_daemon):
     text = call.ok("POST", "/api/context", asked)["text"]
     assert "five tonnes" in text
     assert "two tonnes" not in text
-    used = call.ok("GET", f"/api/sessions/{key}/used")["answers"]
-    assert [one["via"] for one in used] == ["context", "recall", "files"]
-    assert {item["source"] for one in used for item in one["used"]} == {"file"}
-    assert all(one["used"] for one in used)
     both = start(call, paths=["memory/docs"], category="yard")
     found = recalled(call, "what does the crane lift", both)
     assert sorted(one["source"] for one in found["results"]) == ["file", "memory"]
-
-
-def test_replay_tells_chunks_that_moved_changed_or_went(call, shared_daemon):
-    text = "# Crane\n\nThe crane lifts five tonnes.\n"
-    _written(call, shared_daemon, "crane.md", text)
-    key = start(call)
-    asked = {"query": "what does the crane lift", "session": key}
-    call.ok("POST", "/api/files/search", asked)
-
-    def changes_shown() -> set[str]:
-        call.ok("POST", "/api/files/sync")
-        return set(changes(call, key).values())
-
-    assert changes_shown() == {"same"}
-    _written(call, shared_daemon, "crane.md", f"\n\n{text}")
-    assert changes_shown() == {"moved"}
-    _written(call, shared_daemon, "crane.md", text.replace("five", "six"))
-    assert changes_shown() == {"changed"}
-    (Path(shared_daemon.state) / "agents" / call.agent / "memory" / "crane.md").unlink()
-    assert changes_shown() == {"gone"}
 
 
 def test_an_empty_category_of_a_session_does_not_pass_for_an_empty_memory(call):

@@ -413,7 +413,7 @@ async def test_a_model_proposes_operations_and_nonsense_is_refused(rig):
     assert [one.type for one in operations] == ["move", "merge", "remove"]
     assert isinstance(operations[0], TreeChange)
     assert set(operations[0].ids) == {"sa", "sb"}
-    rebuilt = await rebuilding.rebuild(rig.store, operations, "llm")
+    rebuilt = await rebuilding.rebuild(rig.store, operations)
     assert [one.type for one in rebuilt.done] == ["move", "merge"]
     after = await rig.all()
     filed = {key: after[key].category for key in after}
@@ -470,7 +470,7 @@ async def test_every_change_that_a_model_may_propose_is_made(rig, change, catego
     await rig.store.write(lambda tx: tree_rows.ensure(tx, "old"))
     rig.says("rebuild", {"operations": [change]})
     operations = await propose(rig.store, rig.mind, AskOptions())
-    rebuilt = await rebuilding.rebuild(rig.store, operations, "llm")
+    rebuilt = await rebuilding.rebuild(rig.store, operations)
     assert [one.type for one in rebuilt.done] == [change["type"]]
     assert {path: node.desc for path, node in (await rig.tree()).items()} == categories
     after = await rig.all()

@@ -19,7 +19,6 @@ from thermocline.daemon.client import ApiError, Client
 from thermocline.tui.app import ThermoclineApp
 from thermocline.tui.dialogs import ConfirmScreen, FormScreen
 from thermocline.tui.feed import Done, ReadOnlyClient
-from thermocline.tui.find import FindScreen
 from thermocline.tui.frame import Absent, Head, Keys
 from thermocline.tui.session import Flash, Remembered, recalled, remember
 from thermocline.tui.table import PagedTable
@@ -127,44 +126,6 @@ async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon):
         await pilot.press("colon", *"agent second", "enter")
         assert app.agent == "second"
         assert "second" in row_of(app, Head)
-
-
-async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon):
-    with daemon.client() as client:
-        client.store("the upkeep of the lighthouse", category="sea/lights")
-    app = ThermoclineApp(daemon.client)
-    async with opened(app) as pilot:
-        await pilot.press("ctrl+f", *"upkeep")
-        screen = app.screen
-        assert isinstance(screen, FindScreen)
-        await until(
-            lambda: {"memory", "setting", "tab"} <= {one.kind for one in screen.results},
-            "all kinds are found",
-        )
-        row = [one.kind for one in screen.results].index("setting")
-        await pilot.press(*["down"] * row, "enter")
-        assert app.tab.name == "settings"
-        await ready(app)
-
-
-async def test_in_a_low_window_the_search_shows_what_is_typed_and_the_result_under_the_cursor(
-    daemon,
-):
-    app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=(60, 16)) as pilot:
-        await ready(app)
-        await pilot.press("ctrl+f", *"sync")
-        screen = app.screen
-        assert isinstance(screen, FindScreen)
-        await until(
-            lambda: {"setting", "tab"} <= {one.kind for one in screen.results},
-            "both kinds are found",
-        )
-        await pilot.press("up")
-        await pilot.pause()
-        lines = [strip.text for strip in screen._compositor.render_strips()]
-        assert "sync " in lines[2]
-        assert any("Sync: the replica" in line for line in lines)
 
 
 # Caution

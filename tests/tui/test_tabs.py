@@ -133,8 +133,9 @@ async def test_at_every_size_each_part_is_shown_and_hostile_texts_are_harmless(d
                     harmless(term)
                 await term.press("right")
         if tab == "files":
-            await term.press("home")
-            await term.see("[red]evil[.md  chunk 1 of 1", "\\x1b[31mred\\x1b[0m", " ••••••••")
+            await term.press("slash")
+            term.app.focused.value = "evil"
+            await term.see("[red]evil[.md:1", "\\x1b[31mred\\x1b[0m", " ••••••••")
 
 
 async def test_the_pages_of_hostile_memories_are_harmless(daemon):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import re
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from daemon_process import PROGRAM, Daemon, wait_until
+from daemon_process import PROGRAM, Daemon
 from machine import free_port
 from shells import run
 
@@ -124,18 +123,3 @@ def test_the_browser_gets_in_once_with_the_token_and_nobody_without(served):
 def test_a_busy_port_is_explained(served):
     done = run("tui", "--web", "--port", str(served[0]), code=4)
     assert "choose another with --port" in done.stderr
-
-
-def test_status_is_watched_until_it_is_interrupted(daemon):
-    words = ("status", "--watch", "--json", "--socket", str(daemon.socket))
-    process = subprocess.Popen([sys.executable, *PROGRAM, *words], stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        pages = [json.loads(process.stdout.readline()) for _ in range(2)]
-        assert all(page["ready"] for page in pages)
-        assert pages[0]["uptime_seconds"] < pages[1]["uptime_seconds"]
-    finally:
-        process.send_signal(signal.SIGINT)
-        wait_until(lambda: process.poll() is not None, "it ends")
-        process.stdout.close()
-    assert process.returncode == 130

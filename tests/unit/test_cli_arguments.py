@@ -310,6 +310,6 @@ def test_a_word_after_the_end_of_options_is_no_request_for_json(tmp_path, capsys
 
 
 def test_help_keeps_its_capitals(capsys):
-    for verb, words in (("search-url", "URLs"), ("import", "MEMORY.md"), ("events", "Ctrl-C")):
+    for verb, words in (("search-url", "URL"), ("import", "MEMORY.md"), ("events", "Ctrl-C")):
         assert main([verb, "--help"]) == 0
         assert words in capsys.readouterr().out

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.maintenance.tree_review import Member, propose
-from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree import fit
 from thermocline.daemon.memory.tree_nodes import ROOT, Node, TreeLimits, level, with_parents
 from thermocline.daemon.memory.tree_rebuild import (
@@ -131,84 +128,3 @@ def test_no_memory_is_ever_lost_and_no_limit_broken(given_paths, homes, wanted, 
         if home != ROOT:
             counted[home] += 1
     assert counted == {path: node.warm_count for path, node in done.tree.items()}
-
-
-# What the rules propose
-
-
-def members(category: str, *groups: tuple[int, str]) -> dict[str, list[Member]]:
-    found = [
-        Member(f"{category}-{word}-{n}", f"{word} number {n}")
-        for many, word in groups
-        for n in range(many)
-    ]
-    return {category: found}
-
-
-def test_an_overfull_category_is_split_by_what_its_memories_share():
-    tree = tree_of("projects", projects=50)
-    filed = members("projects", (20, "sailing"), (15, "harvest"), (15, ""))
-    wanted = propose(tree, filed, LIMITS, NOW)
-    assert [(one.type, one.path, one.new_path, len(one.ids)) for one in wanted] == [
-        ("move", "projects", "projects/sailing", 20),
-        ("move", "projects", "projects/harvest", 15),
-    ]
-    assert wanted[0].reason == "20 of 50 have it in common"
-
-
-def test_the_root_is_split_into_categories():
-    wanted = propose({}, members(ROOT, (20, "sailing"), (20, "harvest")), LIMITS, NOW)
-    assert [one.new_path for one in wanted] == ["harvest", "sailing"]
-
-
-def test_nothing_is_split_where_the_tree_is_nearly_full():
-    tree = tree_of("a", *(f"a/{n}" for n in range(9)), a=50)
-    filed = members("a", (20, "sailing"), (20, "harvest"))
-    assert len(propose(tree, filed, LIMITS, NOW)) == 1
-    full = TreeLimits(max_nodes=13)
-    assert propose(tree, filed, full, NOW) == []
-
-
-@pytest.mark.parametrize(
-    ("node", "merged"),
-    [
-        (Node("x", 0, 2, NOW - 61 * DAY), True),
-        (Node("x", 0, 2, NOW - 59 * DAY), False),
-        (Node("x", 1, 1, NOW - 61 * DAY), False),
-        (Node("x", 0, 4, NOW - 61 * DAY), False),
-        # What is empty is for pruning.
-        (Node("x", 0, 0, NOW - 61 * DAY), False),
-    ],
-)
-def test_what_is_small_cold_and_unused_goes_into_its_parent(node, *, merged):
-    tree = tree_of("a") | {"a/b": node, "c": node}
-    wanted = propose(tree, {}, LIMITS, NOW)
-    assert [(one.type, one.path, one.new_path) for one in wanted] == (
-        [("merge", "a/b", "a")] if merged else []
-    )
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["sailing", "harvest", "Büro", "新しい計画", "a/b", "__", "12345"]),
-            st.text(max_size=12),
-            st.lists(st.text(max_size=6), max_size=2),
-        ),
-        max_size=90,
-    ),
-    limits,
-)
-def test_whatever_is_proposed_can_be_done(given_members, caps):
-    filed = [
-        Member(f"m{n}", f"{word} {text}", subject=word if n % 3 else "", tags=tuple(tags))
-        for n, (word, text, tags) in enumerate(given_members)
-    ]
-    tree = fit(tree_of("p", p=len(filed)), caps, NOW).tree
-    if fits(tree, caps) is not None or "p" not in tree:
-        return
-    wanted = propose(tree, {"p": filed}, caps, NOW)
-    placed = {member.id: Placed("p") for member in filed}
-    done = apply(tree, wanted, caps, NOW, placed)
-    assert (list(done.done), done.refused) == (wanted, ())
-    assert propose(tree, {"p": filed}, caps, NOW) == wanted

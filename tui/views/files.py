@@ -1,14 +1,12 @@
-"""Watched files, their chunks and what is wrong with them; a chunk in its file; searching them."""
+"""Watched files and what is wrong with them; searching their chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
 from rich.text import Text
-from textual.timer import Timer
-from textual.widget import Widget
 
 from thermocline.daemon.client import Client
 from thermocline.daemon.client.wording import number_of, size
@@ -18,12 +16,10 @@ from ..dialogs import Field
 from ..feed import LONG_SECONDS, Done, doing
 from ..table import Column
 from ..text import plain
-from .file_pane import FilePane, OpenFile
 from .resource import Part, ResourceView
 from .view import Action
 
 _MAX_FILES: Final = 500
-_PAUSE_SECONDS: Final = 0.15
 
 
 # Actions
@@ -33,21 +29,6 @@ def _search(view: FilesView) -> None:
     view.show_part("found")
     view.open_filter()
     view.filter_line.action_select_all()
-
-
-def _back(view: FilesView) -> None:
-    """From the file to the list, from other lists to that of the files."""
-    if view.has_class("-open"):
-        view.remove_class("-open")
-        view.table.focus()
-        view.refresh_bindings()
-    else:
-        view.close_filter()
-        view.show_part("files")
-
-
-async def _turn(view: FilesView, step: int = 1) -> None:
-    await view.file_pane.turn(step)
 
 
 async def _add(view: FilesView) -> None:
@@ -85,49 +66,19 @@ async def _look(view: FilesView) -> None:
     await view.do(change, LONG_SECONDS)
 
 
-async def _open(view: FilesView, row: Any) -> None:
-    view.add_class("-open")
-    await view.preview(row)
-    view.file_pane.focus()
-
-
-_OPEN: Final = Action("", "Open", _open, row=True)
-
-
 class FilesView(ResourceView):
-    """A list at the left or above, the file at the right or below."""
+    """The files, those not indexed, what is watched, and what a search finds."""
 
-    DEFAULT_CSS = """
-    Screen.-wide FilesView #body { layout: horizontal; }
-    FilesView FilePane { width: 1fr; height: 1fr; margin-left: 1; }
-    Screen.-normal FilesView FilePane, Screen.-narrow FilesView FilePane { margin-left: 0; }
-    Screen.-narrow FilesView FilePane, Screen.-normal.-low FilesView FilePane { display: none; }
-    Screen.-narrow FilesView.-open FilePane, Screen.-normal.-low FilesView.-open FilePane {
-        display: block;
-    }
-    Screen.-narrow FilesView.-open #parts, Screen.-normal.-low FilesView.-open #parts {
-        display: none;
-    }
-    """
-    # One list at a time: the file is beside it.
-    BESIDE = (10_000, 0)
     FILTER = "search the watched files"
     WATCHES = frozenset({"files."})
     ACTIONS = (
         Action("slash", "Search", _search, display="/"),
         Action(
-            *("escape", "Back", _back),
-            when=lambda view: view.part != "files" or view.has_class("-open"),
+            "escape",
+            "All files",
+            lambda view: view.leave_filter(),
+            when=lambda view: view.part == "found",
         ),
-        Action("n", "Next chunk", _turn, when=lambda view: view.file is not None),
-        Action(
-            *("N", "Chunk before", partial(_turn, step=-1)),
-            when=lambda view: view.file is not None,
-            show=False,
-            display="N",
-        ),
-        Action("p", "Problems", lambda view: view.toggle_part("problems")),
-        Action("w", "Watched", lambda view: view.toggle_part("paths")),
         Action("a", "Add", _add, writes=True),
         Action("x", "Stop watching", _remove, writes=True, row=True, part="paths"),
         Action("r", "Look now", _look, writes=True, show=False),
@@ -135,7 +86,6 @@ class FilesView(ResourceView):
 
     def parts(self) -> Mapping[str, Part[Any]]:
         self.reset()
-        self._moving: Timer | None = None
         return {
             "files": self._files_part(),
             "problems": self._problems_part(),
@@ -152,13 +102,12 @@ class FilesView(ResourceView):
                 Column("Chunks", 6, lambda r: "!" if r.reason else f"{r.chunks:,}", right=True),
                 Column("Lines", 7, lambda row: f"{row.lines:,}", least=62, right=True),
                 Column("Size", 9, lambda row: size(row.size), least=70, right=True),
-                Column("Changed", 10, lambda row: self.ago(row.modified_at), least=44, right=True),
+                Column("Changed", 10, self._changed, least=44, right=True),
             ],
             lambda row: row.path,
             "no file is watched: a adds a folder",
             rows=lambda: self._files,
             copied=lambda row: row.path,
-            open=_OPEN,
             count=lambda: f" {self._total:,}",
         )
 
@@ -173,7 +122,6 @@ class FilesView(ResourceView):
             "every watched file is indexed",
             rows=lambda: self._problems,
             copied=lambda row: row.path,
-            open=_OPEN,
             count=lambda: f" {len(self._problems):,}",
         )
 
@@ -204,18 +152,28 @@ class FilesView(ResourceView):
             "no part of a file answers: / searches",
             rows=lambda: self._chunks,
             copied=lambda row: f"{row.path}:{row.start_line}",
-            open=_OPEN,
+            detail=self._text,
             count=lambda: f" {len(self._chunks)}" if self.typed else "",
         )
 
     def _file(self, row: IndexedFile) -> Text:
         return self.shown(self._short(row.path))
 
+    def _changed(self, row: IndexedFile) -> str:
+        # Of a link or a pipe nothing is known.
+        return self.ago(row.modified_at) if row.modified_at else ""
+
     def _where(self, row: FoundChunk) -> Text:
         return self.shown(f"{self._short(row.path)}:{row.start_line}")
 
-    def pane(self) -> Iterable[Widget]:
-        yield FilePane(self)
+    def _text(self, row: FoundChunk) -> Text:
+        """A chunk that was found; the words of the search are marked."""
+        text = self.shown(row.heading).append("\n") if row.heading else Text()
+        text.stylize("bold")
+        body = self.shown(row.text, keep="\n")
+        words = [word for word in self.typed.split() if len(word) > 2]
+        body.highlight_words(words, "bold underline", case_sensitive=False)
+        return text.append_text(body)
 
     def reset(self) -> None:
         self._stats: FilesStats | None = None
@@ -223,16 +181,6 @@ class FilesView(ResourceView):
         self._problems: list[IndexedFile] = []
         self._chunks: list[FoundChunk] = []
         self._total = 0
-        for pane in self.query(FilePane) if self.is_attached else ():
-            pane.close()
-
-    @property
-    def file_pane(self) -> FilePane:
-        return self.query_one(FilePane)
-
-    @property
-    def file(self) -> OpenFile | None:
-        return self.file_pane.file if self.is_mounted else None
 
     # Reading
 
@@ -252,10 +200,6 @@ class FilesView(ResourceView):
         else:
             self._chunks = []
         self.draw()
-        if self.file is None:
-            await self.preview(self.row)
-        else:
-            await self._open_file(self.file.path, self.file.line)
 
     def line(self) -> Text:
         line, stats = Text(), self._stats
@@ -280,67 +224,15 @@ class FilesView(ResourceView):
             line.append(", ! hears of no changes", self.paint("warning"))
         return line.append(f", index {size(stats.index_bytes)}")
 
-    async def preview(self, row: Any) -> None:
-        if isinstance(row, FoundChunk):
-            await self._open_file(row.path, row.start_line)
-        elif isinstance(row, IndexedFile):
-            await self._open_file(row.path, 1)
-        else:
-            self.file_pane.close()
-        self.refresh_bindings()
-
-    async def _open_file(self, path: str, line: int) -> None:
-        files = (*self._problems, *self._files)
-        reason = next((row.reason for row in files if row.path == path), "")
-        if reason:
-            self.file_pane.close(Text(f"It is not indexed: {plain(reason)}"))
-        else:
-            query = self.typed if self.part == "found" else ""
-            await self.file_pane.open(path, line, self.shown(self._short(path)), query)
-
     def _short(self, path: str) -> str:
         """A path below what is watched, from there on."""
         roots = [watched.path for watched in (self._stats.paths if self._stats else [])]
         root = max((root for root in roots if path.startswith(f"{root}/")), key=len, default="")
         return path[len(root.rpartition("/")[0]) + 1 :] if root else path
 
-    # The lists
-
-    def toggle_part(self, part: str) -> None:
-        self.show_part("files" if part == self.part else part)
-
-    def show_part(self, part: str) -> None:
-        if part != self.part:
-            self.remove_class("-open")
-            self.file_pane.close()
-        super().show_part(part)
-        self.moved()
-
-    def moved(self) -> None:
-        def preview() -> None:
-            row, file = self.row, self.file
-            same = isinstance(row, IndexedFile) and file is not None and file.path == row.path
-            if self.app.is_running and not same:
-                self.run_worker(self.preview(row), exclusive=True, group="preview")
-
-        if self._moving is not None:
-            self._moving.stop()
-        self._moving = self.set_timer(_PAUSE_SECONDS, preview)
+    def leave_filter(self) -> None:
+        super().leave_filter()
+        self.show_part("files")
 
     def redraw(self) -> None:
         self.refresh_data()
-
-    async def show(self, key: str) -> None:
-        """Open a file, `PATH` or `PATH:LINE-LINE`, as search results name it."""
-        path, _, lines = key.rpartition(":")
-        start = lines.partition("-")[0]
-        path, line = (path, int(start)) if path and start.isdigit() else (key, 1)
-        self.show_part("files")
-        self.table.select(path)
-        self.add_class("-open")
-        await self._open_file(path, line)
-        self.file_pane.focus()
-
-    def copied(self) -> str:
-        """The path, with the line of the chunk where a file is open."""
-        return super().copied() if self.file is None else f"{self.file.path}:{self.file.line}"

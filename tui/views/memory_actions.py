@@ -35,7 +35,7 @@ async def add(view: View, category: str = "") -> None:
             stored = client.store(**fields)
             if not stored.stored:
                 words = "already known: counted a use"
-                return Done(words, lambda again: again.unreinforce(stored.id))
+                return Done(words)
             words = _with_warning("stored a memory", stored)
             return Done(words, lambda again: again.forget(stored.id))
 
@@ -76,7 +76,7 @@ async def reinforce(view: View, memory: MemoryView) -> None:
         client.reinforce(memory.id)
         now = client.get(memory.id)
         words = f"used {number_of(now.access_count, 'time', 'times')}, score {now.score:.2f}"
-        return Done(words, lambda again: again.unreinforce(memory.id))
+        return Done(words)
 
     await view.do(change)
 

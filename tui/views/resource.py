@@ -77,7 +77,6 @@ class ResourceView(View):
         border: none; height: 1; padding: 0 1; background: $boost; display: none;
     }
     ResourceView > Input.-open { display: block; }
-    ResourceView > #body { layout: vertical; height: 1fr; }
     ResourceView #parts { height: 1fr; width: 1fr; layout: vertical; }
     ResourceView .part { height: 1fr; width: 1fr; }
     ResourceView .detail { height: auto; max-height: 60%; padding: 0 1; }
@@ -114,10 +113,6 @@ class ResourceView(View):
         """Widgets over the parts."""
         return ()
 
-    def pane(self) -> Iterable[Widget]:
-        """A widget beside or below all parts."""
-        return ()
-
     def line(self) -> Text | None:
         """The state in a line; None: there is no such line."""
         return None
@@ -152,7 +147,7 @@ class ResourceView(View):
             detail = VerticalScroll(Static(), classes="detail -empty", can_focus=False)
             inner = [*part.above, table, *([detail] if part.detail else [])]
             boxes.append(Container(*inner, id=name, classes="part panel" if several else "part"))
-        yield Container(Container(*boxes, id="parts"), *self.pane(), id="body")
+        yield Container(*boxes, id="parts")
 
     def on_mount(self) -> None:
         self._arrange()
