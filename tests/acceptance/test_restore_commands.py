@@ -303,7 +303,7 @@ def test_an_archive_is_restored_by_the_same_verb(daemon, tmp_path):
     assert "would restore" in run(*words, "--dry-run")[0]
     out, _ = run(*words)
     assert re.search(r"^memories +1$", out, re.MULTILINE)
-    assert out.endswith("\nnext: start the daemon, with the same state folder\n")
+    assert out.endswith(f"\nnext: thermocline daemon --state-dir {tmp_path / 'state'}\n")
     assert "is not empty" in run(*words, code=1)[1]
 
 
