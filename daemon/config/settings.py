@@ -275,7 +275,6 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     weights: Weights = Weights()
     candidates: Count = 40
     common_word_share: Share = 0.02
-    hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
     embed_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 150
     synonyms: dict[str, list[str]] = {}
 

@@ -132,7 +132,7 @@ def test_a_value_that_is_not_among_those_allowed_names_them(call):
         ("/api/memory", {"text": "x", "type": "planet"}, "type", "correction, delegation_result"),
         ("/api/memory", {"content": "x", "type": "planet"}, "type", "semantic, analysis"),
         ("/api/recall", {"query": "x", "preset": "x"}, "preset", "scalyclaw, tinyclaw"),
-        ("/api/recall", {"query": "x", "mode": "x"}, "mode", "hybrid, keyword, llm, tree"),
+        ("/api/recall", {"query": "x", "mode": "x"}, "mode", "keyword, llm, tree"),
         ("/api/recall", {"query": "x", "types": ["x"]}, "types[0]", "episodic, procedural"),
         ("/api/context", {"format": "x"}, "format", "tiny-claw, tinyclaw"),
         ("/api/consolidate", {"mode": "hourly"}, "mode", "daily, full, monthly, quick"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
 import pytest
 from scripted_model import ScriptedModel
 
@@ -82,35 +79,3 @@ async def test_without_an_answer_it_is_told_why(tree, question, why):
     late = reasoner(ModelUnavailable("it is late"))
     reasoning = await late.search(tree, question, ASKED)
     assert (reasoning.value, reasoning.method, reasoning.why) == ((), "rule", why)
-
-
-class Slow(ScriptedModel):
-    """A model that answers when it is let go."""
-
-    def __init__(self, answers: dict[str, list[object]]) -> None:
-        super().__init__(answers)
-        self.go = asyncio.Event()
-        self.done = asyncio.Event()
-
-    async def ask(self, *args: Any, **options: Any) -> Any:
-        await self.go.wait()
-        try:
-            return await super().ask(*args, **options)
-        finally:
-            self.done.set()
-
-
-async def test_a_late_answer_is_not_waited_for_but_may_still_come():
-    model = Slow({"tree": [[{"path": "people", "relevance": 1.0}]]})
-    late = Reasoner(ModelOrRules(model, read_prompts()))
-    reasoning = await late.search_within(TREE, "who?", ASKED, 0.01)
-    assert (reasoning.value, reasoning.method) == ((), "rule")
-    assert "in time" in reasoning.why
-    model.go.set()
-    await asyncio.wait_for(model.done.wait(), 60)
-
-
-async def test_what_is_late_is_given_up_when_the_daemon_leaves():
-    late = Reasoner(ModelOrRules(Slow({"tree": [[]]}), read_prompts()))
-    await late.search_within(TREE, "who?", ASKED, 0.01)
-    await asyncio.wait_for(late.close(), 60)
