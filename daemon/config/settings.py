@@ -20,7 +20,6 @@ from ..schemas.recall import Preset
 Json: TypeAlias = Any
 KeyPath: TypeAlias = tuple[str, ...]
 Role: TypeAlias = Literal["read", "write", "admin"]
-Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
 Purpose: TypeAlias = Literal[
     "distil", "observe", "episode", "tree", "merge", "rebuild", "ingest", "compact", "embed"
 ]
@@ -189,14 +188,6 @@ class Ingest(msgspec.Struct, frozen=True, kw_only=True):
     days: Annotated[int, Meta(ge=1, le=366)] = 2
     max_note_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
     categories: dict[ShortText, CategoryPath] = {}
-
-
-class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
-    """EvoClaw's schedules of three upkeep steps; None: that of the run to which a step belongs."""
-
-    warm_eviction: Schedule | None = None
-    tree_prune: Schedule | None = None
-    tree_rebuild: Schedule | None = None
 
 
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
@@ -433,7 +424,6 @@ class Settings(Rules, frozen=True, kw_only=True):
     sync: Sync = Sync()
     distillation: Distillation = Distillation()
     upkeep: UpkeepTimes = UpkeepTimes()
-    consolidation: Consolidation = Consolidation()
     observe: Observe = Observe()
     index: IndexSettings = IndexSettings()
     llm: Llm = Llm()

@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.memory import agent_files
 from thermocline.daemon.memory.agent_files import (
-    KNOWLEDGE_LINES,
     SEEDS,
     SKILLS,
     episode_of,
-    folds,
     is_skill_id,
     join_index,
     knowledge_text,
@@ -74,18 +72,6 @@ def test_an_index_is_joined_skill_by_skill():
     assert joined is not None
     assert json.loads(joined) == {"a": "2", "b": "3", "new": "n", "other": "o"}
     assert join_index("{}", "{", "{}") is None
-
-
-def test_what_is_repeated_goes_first_and_then_the_oldest():
-    lines = [f"- fact number {number} about gauge {number}" for number in range(KNOWLEDGE_LINES)]
-    text = "\n".join(("# Knowledge", *lines, "- Fact number 7, about gauge 7", "- tea", ""))
-    found = folds(text)
-    assert [(fold.line, fold.why) for fold in found] == [
-        (2, "among the oldest"),
-        (3, "among the oldest"),
-        (9, "line 202 says the same"),
-    ]
-    assert folds("\n".join(lines)) == []
 
 
 def test_the_seed_of_every_file_is_what_tinyclaw_makes():
