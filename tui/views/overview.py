@@ -143,7 +143,7 @@ class OverviewView(View):
             status = self.snapshot.status
             if status is not None and self.app.agent_name not in status.agents:
                 # The status has open agents only: these calls have opened it.
-                self.app.feed.refresh()
+                self.app.refresh_view()
         if happened or now - self._read_live >= _LIVE_SECONDS:
             self._read_live = now
             live = await self.call(Client.live)
