@@ -22,6 +22,7 @@ from .cues import (
     WORD,
     Signal,
     content_words,
+    day_names,
     is_bare_answer,
     is_health,
     is_lasting,
@@ -121,9 +122,7 @@ class _Passage:
         """The passage, if anything of it is kept and says what it is about."""
         if not self.kept:
             return
-        while self.sentences[-1] is not self.kept[-1] and not has_value(
-            self.sentences[-1].original
-        ):
+        while self.sentences[-1] is not self.kept[-1] and not _has_value(self.sentences[-1]):
             self.sentences.pop()
         first, whole = self.sentences[0], self.sentences[0]
         for sentence in self.sentences[1:]:
@@ -139,6 +138,11 @@ class _Passage:
             yield continued(replace(whole, text=remark.text, original=remark.original), whole)
         elif len(self.sentences) > 1 or not leans or _says_enough(first):
             yield whole
+
+
+def _has_value(sentence: SpokenSentence) -> bool:
+    days = day_names().isdisjoint(WORD.findall(fold(sentence.original)))
+    return has_value(sentence.original) or not days
 
 
 def _is_remark(remark: SpokenSentence) -> bool:
