@@ -27,6 +27,11 @@ _MOST_SMALL_PUSHES: Final = 20
 _MOST_NOTES: Final = 10
 _DAY: Final = 86_400.0
 
+# A sealed replica has other keys since.
+_PAIR_AGAIN: Final = (
+    "run `thermocline pair` on another device, and `thermocline join` here; its memory is kept"
+)
+
 
 class RoundResult(msgspec.Struct):
     """What one round did."""
@@ -75,7 +80,7 @@ class Exchange:
         self._room = self._most_room = MOST_BYTES
         self._width = PAGE_ROWS
         self._pruned_at = float("-inf")
-        self._unsealed = unsealed
+        self.unsealed = unsealed
         self._has_keys = False
         # The epoch in which all rows were sealed, the last time that this was looked at.
         self._resealed = 0
@@ -91,7 +96,7 @@ class Exchange:
         try:
             return await self._run(urgent_only, sign, poll)
         except SchemaMissing:
-            await self._replica.prepare(self._now())
+            await self._replica.prepare(self._now(), is_missing=True)
         except KeyMissing:
             # Other devices have sealed rows with the key of a later epoch.
             if self._keys is None:
@@ -101,7 +106,7 @@ class Exchange:
             except KeyMissing:
                 # A retired device is given none, and this is all that it has to be told.
                 if await self._replica.is_retired(self._device):
-                    raise Refused("retired") from None
+                    raise self._retired() from None
                 raise
         return await self._run(urgent_only, sign, None)
 
@@ -119,14 +124,14 @@ class Exchange:
     async def _run(self, urgent_only: bool, sign: bool, poll: Cursor | None) -> RoundResult:
         tally = RoundResult()
         kinds = self._urgent if urgent_only else None
-        if self._unsealed is not None:
-            await self._take_over(self._unsealed)
+        if self.unsealed is not None:
+            await self._take_over(self.unsealed)
         link = await self._local.link()
         poll = poll or await self._replica.poll()
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
         moved = sign or poll != link
-        if not waiting and not moved and self._unsealed is None:
+        if not waiting and not moved and self.unsealed is None:
             return tally
         while True:
             if moved or not link.epoch:
@@ -134,8 +139,8 @@ class Exchange:
             if not link.epoch or await self._exchange(poll, link, kinds, tally):
                 break
             poll, link, moved = await self._replica.poll(), await self._local.link(), True
-        if self._unsealed is not None and not await self._local.pending(None, 1, 1):
-            await self._unsealed.erase()
+        if self.unsealed is not None and not await self._local.pending(None, 1, 1):
+            await self.unsealed.erase()
             await self._switched()
         if sign:
             await self._tidy(tally)
@@ -159,7 +164,7 @@ class Exchange:
     async def _switched(self) -> None:
         if self._keys is not None:
             await self._keys.switched(self._replica.agent)
-        self._unsealed = None
+        self.unsealed = None
 
     async def _publish_keys(self) -> None:
         if self._keys is not None:
@@ -192,8 +197,11 @@ class Exchange:
             link = await self._relink(poll, link)
             tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
         if retired:
-            raise Refused("retired")
+            raise self._retired()
         return poll, link
+
+    def _retired(self) -> Refused:
+        return Refused("retired", hint=_PAIR_AGAIN if self._replica.form.epoch else "")
 
     async def _relink(self, poll: Cursor, link: Cursor) -> Cursor:
         if poll.epoch == link.epoch:
@@ -254,13 +262,22 @@ class Exchange:
     async def _apply(self, page: Page, link: Cursor, tally: RoundResult) -> None:
         applied = await self._local.apply(page.rows, link)
         tally.received += applied.changed
-        tally.refused += applied.refused + len(page.unreadable)
+        tally.refused += applied.refused
         tally.conflicts += applied.conflicts
         tally.copied |= applied.copied
         for device in applied.ahead:
             tally.note("device", device, "its clock is more than a day ahead")
-        for unreadable in page.unreadable:
-            tally.note(unreadable.kind, unreadable.id, unreadable.reason)
+        if page.unreadable:
+            await self._mend(page.unreadable, tally)
+
+    async def _mend(self, damaged: Sequence[Unreadable], tally: RoundResult) -> None:
+        """Send again what is here as it was there; all else is left out."""
+        held = await self._local.offer_again(self._replica.form, damaged)
+        for row in damaged:
+            name = row.kind, row.id
+            key, is_offered = held.get(name, (name, False))
+            tally.refused += not is_offered
+            tally.note(*key, row.reason + ("; sent again from here" if is_offered else ""))
 
     async def _sendable(self, batch: Sequence[Pending], tally: RoundResult) -> list[Pending]:
         """The beginning of a batch that one push can carry, without rows that cannot be sent."""
@@ -354,6 +371,8 @@ class Exchange:
             await self._replica.reseal()
             self._resealed = epoch
         if not 0 <= self._now() - self._pruned_at < _DAY:
+            # Somebody may have removed keys there.
+            await self._publish_keys()
             await self._replica.prune(self._now())
             tally.away = tuple(await self._replica.away(self._now()))
             is_sealed = bool(self._replica.form.epoch)

@@ -121,7 +121,7 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "retired": (
         Refused,
         "cannot replicate: this device was retired from the replica",
-        "take it in again; what it holds is kept",
+        "add it again with `thermocline devices --rejoin`; its memory is kept",
     ),
     "sealed": (
         Refused,

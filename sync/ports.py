@@ -154,6 +154,14 @@ class Local(Protocol):
         None while this device has changes that the remote lacks.
         """
 
+    async def offer_again(
+        self, form: RowFormat, damaged: Sequence[Unreadable]
+    ) -> dict[tuple[str, str], tuple[tuple[str, str], bool]]:
+        """Mark rows as pending that the remote has damaged, in the very version that is here.
+
+        Returns, by kind and id on the remote, those that are here, and whether they are sent again.
+        """
+
     async def offer_all(self, link: Cursor) -> None:
         """Another remote, or a restored older state: mark every row as pending, reset `link`."""
 

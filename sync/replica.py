@@ -43,6 +43,12 @@ _ADVANCE: Final = """
     INSERT INTO replica_clock (agent_id, seq, epoch) VALUES (?1, ?2, lower(hex(randomblob(8))))
     ON CONFLICT (agent_id) DO UPDATE SET seq = seq + ?2 RETURNING seq, epoch
 """
+# After the rows that are there, if somebody has removed the order alone.
+_BEGIN: Final = """
+    INSERT INTO replica_clock (agent_id, seq, epoch)
+    SELECT ?1, coalesce(max(seq), 0), lower(hex(randomblob(8))) FROM rows WHERE agent_id = ?1
+    ON CONFLICT (agent_id) DO NOTHING
+"""
 # ?2: [[kind, id, seen, version, device, data, clocks], …], ?3: how many.
 _WRITE: Final = """
     INSERT INTO rows (agent_id, kind, id, seq, version, device, data, clocks)
@@ -62,14 +68,19 @@ _STANDING: Final = """
 """
 # The epoch is the first number in its column. ?2: after this id, ?3: before this epoch.
 _OLDER: Final = """
-    SELECT kind, id, version, data, clocks FROM rows WHERE agent_id = ?1 AND id > ?2
-    AND CAST(substr(clocks, length('{"epoch":') + 1) AS INTEGER) < ?3 ORDER BY kind, id LIMIT ?4
+    SELECT kind, id, version, data, clocks FROM rows
+    WHERE agent_id = ?1 AND kind = 'sealed' AND id > ?2
+    AND CAST(substr(clocks, length('{"epoch":') + 1) AS INTEGER) < ?3 ORDER BY id LIMIT ?4
 """
 # ?2: [[kind, id, version, data, clocks], …]. Their places in the order stay: nothing has changed.
+# For an UPDATE, SQLite reads the whole list once for each row of the agent.
 _RESEAL: Final = """
-    UPDATE rows SET data = j.value->>3, clocks = j.value->>4 FROM json_each(?2) AS j
-    WHERE rows.agent_id = ?1 AND rows.kind = j.value->>0 AND rows.id = j.value->>1
-    AND rows.version = j.value->>2
+    INSERT INTO rows (agent_id, kind, id, seq, version, device, data, clocks)
+    SELECT r.agent_id, r.kind, r.id, r.seq, r.version, r.device, j.value->>3, j.value->>4
+    FROM json_each(?2) AS j CROSS JOIN rows AS r
+    WHERE r.agent_id = ?1 AND r.kind = j.value->>0 AND r.id = j.value->>1
+    AND r.version = j.value->>2
+    ON CONFLICT (agent_id, kind, id) DO UPDATE SET data = excluded.data, clocks = excluded.clocks
 """
 _MOST_OLDER: Final = 500
 _MOST_ERASED: Final = 2000
@@ -90,7 +101,7 @@ _SIGN: Final = """
     RETURNING retired_at
 """
 _PRUNE: Final = """
-    DELETE FROM rows WHERE agent_id = ?1 AND data IS NULL
+    DELETE FROM rows INDEXED BY rows_deleted WHERE agent_id = ?1 AND data IS NULL
     AND CASE WHEN json_valid(clocks) THEN clocks->>'$.at[0]' END
         < (min(?2, CAST(strftime('%s', 'now') AS INTEGER)) - ?3) * 1000 * ?4
 """
@@ -179,8 +190,8 @@ class Replica:
         self.keys = keys
         self._polls = polls or Polls(remote)
 
-    async def prepare(self, now: float) -> None:
-        await schema.prepare(self.remote, now)
+    async def prepare(self, now: float, *, is_missing: bool = False) -> None:
+        await schema.prepare(self.remote, now, is_missing=is_missing)
 
     async def poll(self) -> Cursor:
         """The end of the order: one row read. A token that allows reading is enough."""
@@ -193,7 +204,7 @@ class Replica:
 
     async def begin(self) -> Cursor:
         """Create the agent's order, if it has none."""
-        await self._ask(_ADVANCE, 0)
+        await self._ask(_BEGIN)
         return await self.poll()
 
     async def renew(self, epoch: str) -> Cursor:
@@ -402,7 +413,8 @@ class Replica:
 
     async def _without(self, seq: int) -> Page:
         """The page of one row that is too large for an answer."""
-        sql = "SELECT kind, id, version FROM rows WHERE agent_id = ?1 AND seq = ?2"
+        # Without its version, by which a row is sent again that was damaged.
+        sql = "SELECT kind, id, NULL FROM rows WHERE agent_id = ?1 AND seq = ?2"
         reason = "it is too large to be received"
         rows = await self._ask(sql, seq)
         return Page((), tuple(self.form.unreadable(line, reason) for line in rows), seq)

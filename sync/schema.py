@@ -6,6 +6,7 @@ A database in which EvoClaw has tables of these names keeps its tables.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from .failures import Refused, SchemaMissing
@@ -119,8 +120,11 @@ _SCHEMA: Final = (
 _ADDED: Final = {2: ("ALTER TABLE replica_devices ADD COLUMN release TEXT",)}
 
 
-async def prepare(remote: Remote, now: float) -> None:
-    """Create the missing tables and columns. Safe at any time, from several devices at once."""
+async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> None:
+    """Create the missing tables and columns. Safe at any time, from several devices at once.
+
+    `is_missing`: some are, whatever the version says: somebody has dropped them.
+    """
     current = await version(remote)
     if current > VERSION:
         raise Refused(
@@ -130,6 +134,11 @@ async def prepare(remote: Remote, now: float) -> None:
             hint="install the release that the other devices run, or a later one",
         )
     if current == VERSION:
+        if is_missing:
+            await remote.batch([SqlStatement(sql) for sql in _SCHEMA])
+            for sql in (sql for some in _ADDED.values() for sql in some):
+                with suppress(Refused):
+                    await remote.batch([SqlStatement(sql)])
         return
     made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
     added = [sql for number, some in _ADDED.items() if number > current for sql in some]

@@ -87,7 +87,11 @@ class KeysScreen(PageScreen):
                 groups.setdefault(name or "Here", []).append(
                     (app.get_key_display(binding), binding.description)
                 )
-        self.groups = sorted(groups.items(), key=lambda group: group[0] == "Everywhere")
+        # Those of the tab first: a low screen shows no more.
+        last = ("Here", "Everywhere")
+        self.groups = sorted(
+            groups.items(), key=lambda group: last.index(group[0]) if group[0] in last else -1
+        )
         table = Table.grid(padding=(0, 2))
         for name, keys in self.groups:
             for key, words in [("", f"[b]{name}[/b]"), *keys, ("", "")]:

@@ -50,7 +50,6 @@ def _connect(args: Args, _: Caller) -> int | None:
     refuse(project and not program.projects, f"{program.title} has no configuration of projects")
     wanted = _edits(program, where, launch, args)
     if args.print:
-        edits.changes_of(wanted, undo=bool(args.undo), project=project)
         for edit in wanted:
             if not edit.only_existing:
                 entry = edit.enter("").rstrip("\n")
@@ -99,7 +98,7 @@ def _make(program: Program, wanted: list[Edit], args: Args, where: Where) -> int
                 str(change.path),
             )
             for line in unified_diff(old, new, *names, lineterm="", n=2):
-                print(visible(line))
+                print(visible(line, keep="\t"))
         if changes and not args.yes and not agreed("write this?", "give --yes, or --print"):
             return 1
     if not changes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -94,15 +95,23 @@ def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: b
 
 
 def _show_next(request: RestoreRequest, token_file: str | None, *, sealed: bool) -> None:
+    start = _start(request)
     if request.url is None:
-        print("next: start the daemon, with the same state folder")
+        print(f"next: {start}")
         return
     sync = {"url": request.url} | ({"seal": "on"} if sealed else {})
     # A token from standard input has no file to name.
     if token_file not in (None, "", "-"):
         sync["token_file"] = str(Path(token_file).absolute())
-    print("next: start the daemon. To keep replicating there, add this to its config.json:")
+    print(f"next: {start}\nto keep replicating there, add this to its config.json:")
     show_json({"sync": sync}, one_line=True)
+
+
+def _start(request: RestoreRequest) -> str:
+    """How a daemon is started that has the restored memories."""
+    if request.state_dir == Path(default_state_dir(os.environ)).absolute():
+        return "start the daemon"
+    return f"thermocline daemon --state-dir {shlex.quote(str(request.state_dir))}"
 
 
 def _from_file(request: RestoreRequest, *, as_json: bool) -> int:
@@ -113,7 +122,7 @@ def _from_file(request: RestoreRequest, *, as_json: bool) -> int:
         show_json(msgspec.to_builtins(restored))
     else:
         show_rows(_rows_of_file(restored))
-        print("\nnext: start the daemon, with the same state folder")
+        print(f"\nnext: {_start(request)}")
     return 0
 
 

@@ -16,7 +16,7 @@ from .values import WrongUsage, refuse, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Final, TextIO
 
     from .usage import Answer, Args, Shown
 
@@ -44,18 +44,21 @@ def _seal(args: Args, client: Caller) -> Shown | None:
     if not status["replicated"]:
         ask_file = f"{unused}; to make the keys before, {ask_file}"
     refuse(file is None and not typed, ask_file)
+    # First of all, since the earlier recovery key is replaced when another one is made.
+    out = None if file is None else _new_file(file)
     # Keys without `sync.seal` are of an earlier attempt, whose recovery key nobody may have.
-    made = client.call("POST /api/seal", recovery=bool(args.recovery or status["keys"]))
+    try:
+        made = client.call("POST /api/seal", recovery=bool(args.recovery or status["keys"]))
+    except BaseException:
+        if file is not None:
+            os.unlink(file)  # noqa: PTH108 - pathlib costs the command line time
+        raise
     key = made["recovery_key"]
-    if file is None:
+    if out is None:
         print(_WARNING.format(key=key), end="\n\n")
-        _confirm(key.rpartition("-")[2])
+        _confirm(key.rpartition("-")[2], is_sealed=bool(status["on"] and status["keys"]))
     else:
-        try:
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise WrongUsage(f"{file} is there already: name a new file") from None
-        with os.fdopen(handle, "w", encoding="ascii") as out:
+        with out:
             out.write(f"{key}\n")
             out.flush()
             os.fsync(out.fileno())
@@ -79,12 +82,21 @@ def _rows(status: Answer) -> list[tuple[str, str]]:
     ]
 
 
-def _confirm(group: str) -> None:
+def _new_file(path: str) -> TextIO:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise WrongUsage(f"{path} is there already: name a new file") from None
+    return os.fdopen(handle, "w", encoding="ascii")
+
+
+def _confirm(group: str, *, is_sealed: bool) -> None:
     while (answer := ask("Type the last group of it: ")) is not None:
         if answer.upper() == group:
             return
         print("That is not the last group.")
-    raise WrongUsage("the recovery key was not confirmed: nothing is sealed; run it again")
+    result = "the earlier one opens nothing new" if is_sealed else "nothing is sealed"
+    raise WrongUsage(f"the recovery key was not confirmed: {result}; run it again")
 
 
 def _pair(args: Args, client: Caller) -> Shown | None:

@@ -58,8 +58,6 @@ class Account(msgspec.Struct, frozen=True):
 
     def way_out(self, code: str) -> str | None:
         """What a person can do about a failure, if more specific than the hint of `sync`."""
-        if code == "retired":
-            return "add it again with `thermocline devices --rejoin`; its memory is kept"
         if code not in ("unauthorized", "forbidden") or self.kind == "file":
             return None
         put = "put it into a separate file, and name that in sync.token_file"

@@ -278,8 +278,8 @@ class Restorer:
         if lost and not self._request.keep_going:
             raise StoreDamaged(
                 f"cannot restore all of '{agent}': {'; '.join(lost)}",
-                hint="a device that still has them can repair the replica; --keep-going restores"
-                " all the others, without fetching them again",
+                hint="`thermocline restore --verify` on a device that has them sends them again;"
+                " --keep-going restores all the others, without fetching them again",
             )
         run.restored[agent] = AgentRestored(
             agent=agent,

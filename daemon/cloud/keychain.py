@@ -35,6 +35,12 @@ _LOST: Final = (
 )
 
 
+_NO_ENTRY: Final = (
+    "if there was one, somebody has removed its entry: a device that replicates puts it back"
+    " within a day, or when its daemon starts"
+)
+
+
 class _Kept(msgspec.Struct, frozen=True):
     """What is in the keyring's file."""
 
@@ -164,7 +170,9 @@ class Keychain:
         `InvalidInput`: it is mistyped, or another one, or there are no keys for one.
         """
         if listed is None:
-            raise InvalidInput("cannot use a recovery key: nothing is sealed for one here")
+            raise InvalidInput(
+                "cannot use a recovery key: nothing is sealed for one here", hint=_NO_ENTRY
+            )
         try:
             ring = await asyncio.to_thread(keyring.recovered, listed, recovery_key)
         except Unsealable as error:

@@ -27,7 +27,7 @@ from thermocline.sync import (
     Waiting,
     version_of,
 )
-from thermocline.sync.ports import RowFormat
+from thermocline.sync.ports import RowFormat, Unreadable
 from thermocline.sync.sealing.proofs import fingerprint
 
 from ..errors import NotFound, ThermoclineError, Unavailable
@@ -96,6 +96,11 @@ class AgentLocal:
             return outbox.link(db).seq, fingerprint(names)
 
         return await self.read(read)
+
+    async def offer_again(
+        self, form: RowFormat, damaged: Sequence[Unreadable]
+    ) -> dict[tuple[str, str], tuple[tuple[str, str], bool]]:
+        return await self.write(partial(outbox.offer_again, form=form, damaged=damaged))
 
     async def offer_all(self, link: Cursor) -> None:
         await self.write(partial(outbox.offer_all, link=link))
@@ -198,6 +203,7 @@ class Loop:
             url=self.account.url,
             configured_by=self.account.source,
             seal_epoch=self.replica.form.epoch,
+            unsealed=self.replicator.is_taking_over,
             **state,
         )
 

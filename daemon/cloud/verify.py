@@ -23,7 +23,7 @@ from ..cloud.replicas import Replicas
 from ..errors import DiskFull, NotFound, Unavailable, translate_os
 from ..runtime.problems import Problems
 from ..schemas.sync import Verification
-from ..store import meta
+from ..store import meta, outbox
 from ..store.agents import Agents
 from . import digests
 from .account import KEY_FILE, RING_FILE
@@ -88,9 +88,19 @@ class Verifier:
             await store.write(lambda tx: meta.write(tx, _KEY, verification))
         faults = "; ".join(verification.faults)
         why = f"a restore of '{agent}' would differ from the memory in use: {faults}"
-        hint = "take a backup; `thermocline restore --verify` compares again"
+        hint = "what is here is sent again; `thermocline restore --verify` compares again"
         self._problems.set(_PROBLEM, agent, None if verification.verified else why, hint)
+        if not verification.verified:
+            await self._mend(agent, differing)
         return verification
+
+    async def _mend(self, agent: str, differing: Differences) -> None:
+        """Receive everything again, and send what the replica lacks or shows changed."""
+        names = [*differing.missing, *differing.different]
+        keys = [(kind, key) for kind, _, key in (name.partition(" ") for name in names)]
+        async with self._agents.use(agent, create=False, quietly=True) as store:
+            await store.write(lambda tx: outbox.compare_again(tx, keys))
+        await self._replicas.sync(agent)
 
     def _folder(self, database: Path) -> Path:
         needed, free = _ROOM * database.stat().st_size, shutil.disk_usage(self._state_dir).free

@@ -1,4 +1,4 @@
-"""JSON with comments: one member set or removed, every other byte kept.
+"""JSON with comments, or JSON5: one member set or removed, every other byte kept.
 
 Configuration files of editors have comments and trailing commas, and their owners' order and
 indentation. So a change is an edit of the text at one place, and never a new rendering.
@@ -15,7 +15,10 @@ import msgspec
 
 _GAP: Final = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_PLAIN: Final = re.compile(r"[^\s,\]}/\"]+")
+# In JSON5, as OpenClaw reads it, a name needs no quotes, and single ones will do.
+_SINGLE: Final = re.compile(r"'(?:[^'\\\n]|\\.)*'")
+_NAME: Final = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
+_PLAIN: Final = re.compile(r"[^\s,\]}/\"']+")
 _REST: Final = re.compile(r"[ \t]*\n")
 _REMARK: Final = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/)")
 _INDENT: Final = re.compile(r"\n([ \t]+)\S")
@@ -66,6 +69,8 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
         Malformed: the text is not JSON with comments, or the path leads through a value that is
             not an object.
     """
+    if _is_of_windows(text):
+        return put(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
     if _skip(text, 0) == len(text):
         text = "{}\n"
     node, indent = _node(text, _skip(text, 0)), ""
@@ -90,6 +95,8 @@ def remove(text: str, path: Sequence[str]) -> str:
     Raises:
         Malformed: the text is not JSON with comments.
     """
+    if _is_of_windows(text):
+        return remove(text.replace("\r\n", "\n"), path).replace("\n", "\r\n")
     if (start := _skip(text, 0)) == len(text):
         return text
     node = _node(text, start)
@@ -102,6 +109,10 @@ def remove(text: str, path: Sequence[str]) -> str:
     while len(ways) > 1 and len(ways[-1][0].members) == 1:
         ways.pop()
     return _without(text, *ways[-1])
+
+
+def _is_of_windows(text: str) -> bool:
+    return "\r\n" in text and text.count("\r\n") == text.count("\n")
 
 
 def _without(text: str, node: _Node, gone: _Member) -> str:
@@ -179,7 +190,7 @@ def _indent_of(text: str, at: int) -> str:
 def _node(text: str, at: int) -> _Node:
     closing = {"{": "}", "[": "]"}.get(text[at : at + 1])
     if closing is None:
-        match = _STRING.match(text, at) or _PLAIN.match(text, at)
+        match = _STRING.match(text, at) or _SINGLE.match(text, at) or _PLAIN.match(text, at)
         if match is None:
             raise _malformed(text, at)
         return _Node(at, match.end(), _decoded(text, at, match[0]))
@@ -203,14 +214,17 @@ def _node(text: str, at: int) -> _Node:
 
 
 def _key(text: str, at: int) -> tuple[str, int]:
-    match = _STRING.match(text, at)
+    quoted = _STRING.match(text, at) or _SINGLE.match(text, at)
+    match = quoted or _NAME.match(text, at)
     colon = _skip(text, match.end()) if match else at
     if match is None or text[colon : colon + 1] != ":":
         raise _malformed(text, colon)
-    return str(_decoded(text, at, match[0])), _skip(text, colon + 1)
+    return str(_decoded(text, at, match[0]) if quoted else match[0]), _skip(text, colon + 1)
 
 
 def _decoded(text: str, at: int, token: str) -> Any:
+    if token[0] == "'":
+        token = '"' + token[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
     try:
         return json.loads(token)
     except ValueError as error:

@@ -33,7 +33,7 @@ from ..memory.records import ENTITIES, NOTE, Json, Memory, is_outside
 from ..memory.scoring import DAY
 from ..memory.similarity import exact_key, jaccard
 from ..memory.similarity import words as words_of
-from .normal_form import Statement, gist_of, read
+from .normal_form import Statement, gist_of, negations, read
 from .replacing import are_two_beings, replaces
 from .vocabulary import compiled, each, either, pairs, words
 from .word_order import Difference, circumstance_moved, difference, equals_swapped
@@ -73,14 +73,46 @@ def _contradiction(older: str, newer: str) -> str:
     first, other = read(older), read(newer)
     if first.asks or other.asks or first.open or other.open:
         return ""
+    contrasted = _contrasted(first, newer)
+    if contrasted is None:
+        return ""
     reason = (
-        _denial(first, other)
+        contrasted
+        or _denial(first, other)
         or _denied_ending(first, other)
         or _changed(first, other)
         or _other_claim(first, other)
         or replaces(older, newer)
     )
     return "" if reason and are_two_beings(older, newer) else reason
+
+
+def _contrasted(older: Statement, newer: str) -> str | None:
+    """The reason if a newer text "A, not B" denies what the older says; None if it confirms it."""
+    match = _contrast().search(newer)
+    values = _values(older)
+    if match is None or not values:
+        return ""
+    confirmed = read(newer[: match.start()])
+    # The first word of a statement is no name by its capital letter alone.
+    contrast = read(f"not {match['denied']}")
+    denied = _values(contrast)
+    if denied and denied.isdisjoint(values) and values <= _values(confirmed):
+        return None
+    rest = {*gist_of(older)} - denied - {*gist_of(contrast)}
+    if older.negations or denied.isdisjoint(values) or not rest <= {*gist_of(confirmed)}:
+        return ""
+    return f"the newer denies '{_shown(tuple(sorted(values & denied)))}'"
+
+
+@cache
+def _contrast() -> re.Pattern[str]:
+    denials = "|".join(map(re.escape, sorted(negations(), key=len, reverse=True)))
+    return re.compile(rf"[,;–—]\s*(?:{denials})\s+(?P<denied>[^,;!?]+?)[.!]?$", re.IGNORECASE)
+
+
+def _values(statement: Statement) -> frozenset[str]:
+    return statement.names | {word for word in statement.words if _DIGIT.search(word)}
 
 
 def repeats(older: str, newer: str) -> Judgement:

@@ -31,6 +31,9 @@ _NUMERIC_DATE: Final = re.compile(
 _CLOCK: Final = re.compile(
     r"(?i)(?<![\w.:])\d{1,2}(?::\d\d(?![\d:])|(?:[:.]\d\d)? ?(?:uhr|am|pm|h)\b)"
 )
+_SHAPED: Final = re.compile(
+    r"(?<![\w.,:/-])(?:[A-Z] \d+|\d{2,}|\d+[.,:]\d+)(?:[.,:]\d+)*(?![\w:/-]|[.,]\d)"
+)
 _FEW: Final = 2
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<![.:-])")
 MEASURED: Final = re.compile(r"\d ?(?P<unit>[^\W\d_]{2,12}|%)")
@@ -139,6 +142,39 @@ def redated(sentence: str, earlier: Sequence[str]) -> Correction | None:
             text = text[: known[kind].start()] + new[kind][0] + text[known[kind].end() :]
         return Correction(place, text)
     return None
+
+
+def overtaken(sentence: str, earlier: Sequence[str], *, following: str = "") -> Correction | None:
+    """The newest text with a value that is no longer so: "it's 71 now, 68 was until May".
+
+    `following`: the next sentence of the turn, which may say the new value: "Saturday not. Sunday".
+    """
+    clauses = [] if compiled(INSTEAD).match(sentence) else _PAUSE.split(sentence)
+    past = [clause for clause in clauses if cue("overtaken").any_in(fold(clause))]
+    rest = [value for clause in clauses if clause not in past for value in _values(clause)]
+    for old in (value for clause in past for value in _values(clause)):
+        own = [value for clause in past for value in _values(clause) if value != old]
+        alike = [
+            value for value in rest or own or _values(following) if _shape(value) == _shape(old)
+        ]
+        if len(set(alike)) != 1 or old.lower() == alike[0].lower():
+            continue
+        whole = re.compile(rf"(?i)(?<![\w.,:/-]){re.escape(old)}(?![\w:/-]|[.,]\d)")
+        for place in range(len(earlier) - 1, -1, -1):
+            if whole.search(earlier[place]):
+                return Correction(place, whole.sub(alike[0], earlier[place]))
+    return None
+
+
+def _values(text: str) -> list[str]:
+    """The numbers of two digits or more, the numbers behind a letter, and weekdays of a text."""
+    return [match[0] for match in _SHAPED.finditer(text)] + [
+        match[0] for match in WORD.finditer(text) if match[0].lower() in _day_names()
+    ]
+
+
+def _shape(value: str) -> str:
+    return re.sub(r"\d", "9", value) if any(map(str.isdigit, value)) else "day"
 
 
 def _moments(text: str) -> dict[str, re.Match[str]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, zip_longest
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies, has_number, redated
+from .corrections import correction_of, denies, has_number, overtaken, redated
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .keeping import is_of_life, is_worth_keeping
@@ -72,6 +73,7 @@ _SAYS_MORE: Final = 2.0
 _LEAST_BYTES: Final = 16
 # The turns in which a user decides what they asked.
 _PONDERED: Final = 6
+_VALUE_WORDS: Final = 6
 # The subject of "I'm Petra", which says it nowhere itself.
 _OWN_NAME: Final = "my name"
 # A solution is stored with its problem: "the build fails → run `make x`".
@@ -135,9 +137,12 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     worthwhile = worth_keeping(stated, _AGGRESSION)
     whole, ended = _with_problems(worthwhile, transcript, messages, earlier)
     corrected |= ended
+    refuted = {(item.place, item.original) for item in transcript if _is_stated(item)}
+    refuted -= {(item.place, item.original) for item in whole}
+    context = [item for item in transcript if (item.place, item.original) not in refuted]
     long = (
         entry
-        for entry in passages(whole, transcript)
+        for entry in passages(whole, context)
         if utf8_bytes(entry.text) >= _LEAST_BYTES
         or _matters(entry.original)
         or entry.original in met
@@ -204,7 +209,7 @@ def _with_topics(
         if topic and not (
             statement.answers
             or statement.text in corrected
-            or statement.original != first[statement.place]
+            or not statement.original.startswith(first[statement.place])
             or "[" in statement.text
             or topic.lower() in statement.text.lower()
         ):
@@ -223,25 +228,33 @@ def _without_injected(transcript: Sequence[SpokenSentence]) -> Iterator[SpokenSe
             yield statement
 
 
-def _redated(transcript: Iterable[SpokenSentence]) -> list[SpokenSentence]:
-    """The sentences of a talk, with days and times as users correct them: "thurs, sorry"."""
+def _redated(transcript: Sequence[SpokenSentence]) -> list[SpokenSentence]:
+    """The sentences of a talk, with values as users correct them later: "thurs, sorry"."""
     result: list[SpokenSentence] = []
-    for sentence in transcript:
+    for sentence, following in zip_longest(transcript, transcript[1:]):
         by_user = sentence.role == "user" and "question" not in sentence.signals
         places = [at for at, item in enumerate(result) if item.role == "user"] if by_user else []
-        known = redated(sentence.original, [result[at].original for at in places])
-        if known is None:
+        same = following is not None and following.place == sentence.place
+        rest = following.original if same and _is_brief(following.original) else ""
+        earlier = [result[at].original for at in places]
+        taken_back = redated(sentence.original, earlier)
+        correct = redated if taken_back else partial(overtaken, following=rest)
+        if known := taken_back or correct(sentence.original, earlier):
+            corrected = result[places[known.place]]
+            text = correct(sentence.original, [corrected.text])
+            result[places[known.place]] = replace(
+                corrected,
+                original=known.text,
+                text=text.text if text else known.text,
+                signals=corrected.signals | {"correction"},
+            )
+        if not taken_back:
             result.append(sentence)
-            continue
-        place = places[known.place]
-        text = redated(sentence.original, [result[place].text])
-        result[place] = replace(
-            result[place],
-            original=known.text,
-            text=text.text if text else known.text,
-            signals=result[place].signals | {"correction"},
-        )
     return result
+
+
+def _is_brief(text: str) -> bool:
+    return len(WORD.findall(text)) <= _VALUE_WORDS
 
 
 def _met(transcript: Sequence[SpokenSentence]) -> dict[str, str]:

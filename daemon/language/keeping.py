@@ -35,8 +35,6 @@ from .thesaurus import language_of
 from .vocabulary import languages, table, whole_expression
 
 _THRESHOLD: Final = -0.1
-# What nothing else is said with has to say more.
-_THRESHOLD_ALONE: Final = 0.05
 _PASSING: Final = -0.8
 WEIGHTS: Final[Mapping[str, float]] = {
     "answers": 2.6, "life": 2.0, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2,
@@ -60,18 +58,21 @@ _VALUES: Final = frozenset({"number", "dated", "time", "habit", "health", "stand
 # A phrase may begin with an apostrophe: "'m moving".
 _BEFORE: Final = r"(?:(?<!\w)|(?='))"
 _BELIEVED: Final = frozenset({"others_believe", "others_say"})
+_NO_CONTEXT: Final = _BELIEVED | {"unreal", "mood", "sky", "leaves", "unsure"}
 _OF_FACTS: Final = frozenset({"number", "third", "habit", "place", "full", "kin"})
 _OF_THE_MOMENT: Final = frozenset(
     {"mood", "verdict", "exclaims", "unreal", "sky", "leaves", "believes", "refutes", "now"}
 )
 
 
-def is_worth_keeping(
-    text: str, told: Collection[Signal], *, answers: bool, alone: bool = False
-) -> bool:
+def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> bool:
     """Whether what a user says is a fact that holds beyond the moment; see `signals`."""
-    least = _THRESHOLD_ALONE if alone else _THRESHOLD
-    return _weight(signals(text, told, answers=answers)) > least
+    return _weight(signals(text, told, answers=answers)) > _THRESHOLD
+
+
+def is_context(text: str, told: Collection[Signal], *, answers: bool) -> bool:
+    """Whether a sentence that is not kept may still say what others are about."""
+    return not signals(text, told, answers=answers) & _NO_CONTEXT
 
 
 def is_passing(text: str) -> bool:

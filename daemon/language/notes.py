@@ -180,7 +180,7 @@ def _is_on_a_day(text: str) -> bool:
     told = signals_of(text)
     return (
         "question" not in told
-        and is_worth_keeping(text, told, answers=False, alone=True)
+        and is_worth_keeping(text, told, answers=False)
         and bool(find_dates(text, None, UTC))
     )
 

@@ -1,8 +1,9 @@
-"""Joins a statement with what it leans on, so that each kept text can be read by itself.
+"""Joins the sentences of a turn to passages, so that each kept text can be read by itself.
 
-Who writes as they speak leaves the subject to the sentence before: "The lid is under the step. Next
-pump out 2029". Such a statement goes with the one before it, or with the question or the remark
-that it replies to. Without any of these it is not kept if only a pronoun says what it is about.
+Who writes as they speak names a subject once: "House stuff. $480, fixed it Tuesday. Next pump out
+2029". A passage is a run of sentences of one turn: those that are kept, and between and around them
+those that say what these are about. It ends where another subject begins, or is long enough. What
+still does not say what it is about is not kept.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Final
 
 from msgspec.structs import replace
@@ -26,11 +26,9 @@ from .cues import (
     is_bare_answer,
     is_health,
     is_lasting,
-    is_of_self,
-    names_told,
     says,
 )
-from .keeping import is_of_life, is_worth_keeping, signals
+from .keeping import is_context, is_of_life
 from .persons import persons_in
 from .references import WORTHLESS, begins_with_pronoun, noun_phrase
 from .sentences import utf8_bytes
@@ -38,25 +36,24 @@ from .statements import SpokenSentence, continued, has_value
 from .thesaurus import language_of
 from .vocabulary import compiled, cue, words
 
-_MOST_BYTES: Final = 480
-_MOST_OF_REMARK: Final = 200
+_MOST_BYTES: Final = 300
+# With a sentence at its end that does not say what it is about.
+_MOST_LEANING: Final = 480
 _HEADING_WORDS: Final = 6
+_WHOLE: Final = 5
 # After this number of words "it" is one of them: "chose Postgres for the ledger as it is fast".
 _OBJECTS: Final = 2
+_MOST_OF_REMARK: Final = 200
+_NO_REMARK: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})
+_PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 # With fewer words that tell something a statement without subject and verb says nothing.
 _TELLING: Final = 3
 # Languages in which a sentence has its subject in a word of its own.
 _WITH_SUBJECTS: Final = frozenset({"en", "de"})
-_VALUE_WORDS: Final = 10
-_NO_VALUE: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "question", "request"})
-_NO_FACT: Final = frozenset(
-    {"unreal", "others_believe", "others_say", "mood", "sky", "refutes", "unsure", "leaves"}
-    | {"steers"}
-)
 _MATTERS: Final[frozenset[Signal]] = frozenset({"correction", "decision", "preference", "error"})
-_CHATTER: Final = frozenset({"sky", "leaves"})
-_NO_CONTEXT: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge", "request"})
-_POLITE: Final = re.compile(r"\b(?:Sie|Ihnen|Ihr\w{0,2}|ihr)\b")
+_NO_CONTEXT: Final[frozenset[Signal]] = frozenset(
+    {"greeting", "offer", "hedge", "request", "question"}
+)
 # "From the store" is not what "it" means.
 _PLACE: Final = (
     r"\b(?:from|at|with|of|vom?|beim?|mit|aus) (?:(?:the|my|our|de[rmn]|meine[rm]?) )?\w+"
@@ -67,152 +64,121 @@ _CLAUSE: Final = re.compile(r"[,;:] | - ")
 def passages(
     kept: Iterable[SpokenSentence], transcript: Sequence[SpokenSentence]
 ) -> Iterator[SpokenSentence]:
-    """The kept statements of a talk, each with what it leans on; some are left out."""
+    """The kept statements of a talk in passages; some are left out.
+
+    `transcript` is the whole talk, but for what the talk has refuted or repeated.
+    """
+    statements = {(item.place, item.original): item for item in kept}
     has_subjects = _language(transcript) in _WITH_SUBJECTS
-    statements = [item for item in kept if item.role != "user" or not _is_heading(item)]
-    talk = _Neighbours(transcript, statements)
-    last: SpokenSentence | None = None
-    # Whether the last passage says enough.
-    says_enough = False
-    place = -1
-    for statement in statements:
-        context = talk.context(statement)
-        named = context if context and context.role == "user" and _is_subject(context) else None
-        leans = _leans(statement, has_subjects=has_subjects)
-        replies = context and context.role == "agent" and says("replies", statement.original)
-        leans = leans or bool(replies and not statement.answers and "[" not in statement.text)
-        # "Where is it?" goes on from what the user said in the turn before.
-        points = statement.answers or (last is not None and _points_at(last, statement))
-        apart = statement.place - place - 2 * bool(points and not replies)
-        goes_on = leans or (apart == 0 and last is not None and _goes_on(last, statement))
-        place = statement.place
-        whole = talk.with_values(statement)
-        enough = whole is not statement or _is_enough(statement)
-        if last and goes_on and not named and apart <= 0 and _has_room(last, statement):
-            last, says_enough = continued(last, whole), True
-            continue
-        if last and says_enough:
-            yield last
-        last, says_enough = whole, enough
-        if context and (leans or _is_heading(context)):
-            begun = replace(whole, text=context.text, original=context.original)
-            last = continued(begun, whole)
-        elif leans:
-            last = _alone(whole)
-    if last and says_enough:
-        yield last
+    passage = _Passage()
+    before: SpokenSentence | None = None
+    for sentence in transcript:
+        statement = statements.get((sentence.place, sentence.original))
+        if statement is not None or _is_context(sentence):
+            if passage.ends_before(statement or sentence, is_kept=statement is not None):
+                yield from passage.joined(has_subjects=has_subjects)
+                passage = _Passage()
+            passage.add(statement or sentence, before, is_kept=statement is not None)
+        if sentence.role != "user" or not is_bare_answer(sentence.original):
+            before = sentence
+    yield from passage.joined(has_subjects=has_subjects)
 
 
-def _is_enough(statement: SpokenSentence) -> bool:
-    """Whether a statement says enough to be kept if nothing else is said with it."""
-    matters = statement.role != "user" or statement.confirmed
-    matters = matters or bool(statement.signals & _MATTERS)
-    # "My neighbour, Mr Pole": a name alone says nothing.
-    if not matters and _only_names(statement.original):
-        return False
-    return (
-        matters
-        or is_lasting(statement.original)
-        or is_health(statement.original)
-        or is_of_life(statement.original)
-        or (is_of_self(statement.original) and has_value(statement.original))
-        or is_worth_keeping(
-            statement.original, statement.signals, answers=statement.answers, alone=True
-        )
-    )
+class _Passage:
+    """Sentences of a turn that are read together."""
 
+    def __init__(self) -> None:
+        self.sentences: list[SpokenSentence] = []
+        self.kept: list[SpokenSentence] = []
+        self._remark: SpokenSentence | None = None
 
-def _only_names(text: str) -> bool:
-    """Whether a text is somebody's name with a word before it, and no verb."""
-    ending = text.rstrip(" .,!")
-    ends = any(ending.endswith(name) for name, _ in persons_in(text, weak=True))
-    return (
-        ends and content_words(text) <= _TELLING and not (says("clause", text) or has_number(text))
-    )
-
-
-class _Neighbours:
-    """The sentences of a talk beside its kept statements."""
-
-    def __init__(
-        self, transcript: Sequence[SpokenSentence], kept: Iterable[SpokenSentence]
+    def add(
+        self, sentence: SpokenSentence, before: SpokenSentence | None, *, is_kept: bool
     ) -> None:
-        self._known = {(item.place, item.original) for item in kept}
-        pairs = list(pairwise(transcript))
-        self._before = {(two.place, two.original): one for one, two in pairs if two.role == "user"}
-        self._after = {(one.place, one.original): two for one, two in pairs}
+        """Add a sentence; `before`: what was said right before it."""
+        if not self.sentences and before and before.role != sentence.role:
+            self._remark = before
+        self.sentences.append(sentence)
+        self.kept += [sentence] * is_kept
 
-    def context(self, statement: SpokenSentence) -> SpokenSentence | None:
-        """What was said right before, and is not kept by itself, from its subject on."""
-        context: SpokenSentence | None = None
-        item = self._before.get((statement.place, statement.original))
-        if item and "correction" in statement.signals:
-            # What it corrects is no context of it.
-            item = self._before.get((item.place, item.original))
-        while item and not self._is_known(item) and _is_context(item, statement):
-            context = continued(item, context) if context else item
-            is_long = utf8_bytes(context.text) > _MOST_OF_REMARK
-            if item.role != "user" or _is_subject(item) or is_long:
-                break
-            item = self._before.get((item.place, item.original))
-            if item and item.role != "user":
-                break
-        return context
+    def ends_before(self, sentence: SpokenSentence, *, is_kept: bool) -> bool:
+        """Whether a sentence begins another passage."""
+        if not self.sentences:
+            return False
+        last = self.sentences[-1]
+        if (last.place, last.role) != (sentence.place, "user") or _is_heading(sentence):
+            return True
+        if " → " in last.text or " → " in sentence.text:
+            return True
+        # What is always to be known is a memory of its own.
+        stands = is_lasting(sentence.original) or is_health(sentence.original)
+        stands = stands or _introduces(sentence)
+        if self.kept and is_kept and stands and not _leans(sentence, has_subjects=True):
+            return True
+        size = sum(utf8_bytes(item.text) for item in (*self.sentences, sentence))
+        return size > (_MOST_LEANING if _leans(sentence, has_subjects=True) else _MOST_BYTES)
 
-    def with_values(self, statement: SpokenSentence) -> SpokenSentence:
-        """A statement with the values right behind it that mean nothing alone: "9 an hour"."""
-        item = self._after.get((statement.place, statement.original))
-        while item and not self._is_known(item) and _is_value(item, statement):
-            following = self._after.get((item.place, item.original))
-            if following and (retracts(following.original) or denies(following.original)):
-                break
-            statement, item = continued(statement, item), following
-        return statement
-
-    def _is_known(self, item: SpokenSentence) -> bool:
-        return (item.place, item.original) in self._known
-
-
-def _goes_on(last: SpokenSentence, statement: SpokenSentence) -> bool:
-    """Whether a few words behind a statement of the same turn still speak of the same."""
-    brief = len(WORD.findall(statement.original)) <= _HEADING_WORDS
-    brief = brief and not (is_lasting(statement.original) or names_told(last.original))
-    brief = brief and not (is_health(statement.original) or "[" in statement.text)
-    who = next(persons_in(statement.text, weak=True), ("", ""))[0]
-    brief = brief and not (who and statement.text.startswith(who))
-    begins = not _own().isdisjoint(WORD.findall(fold(statement.text))[:1])
-    return brief and not begins and utf8_bytes(last.text) < _MOST_OF_REMARK
+    def joined(self, *, has_subjects: bool) -> Iterator[SpokenSentence]:
+        """The passage, if anything of it is kept and says what it is about."""
+        if not self.kept:
+            return
+        while self.sentences[-1] is not self.kept[-1] and not _has_value(self.sentences[-1]):
+            self.sentences.pop()
+        first, whole = self.sentences[0], self.sentences[0]
+        for sentence in self.sentences[1:]:
+            whole = continued(whole, _without_known(sentence, whole.text))
+        whole = replace(whole, place=self.kept[0].place)
+        if len(self.sentences) == 1 and first.answers and "hedge" in first.signals:
+            return
+        leans = _leans(first, has_subjects=has_subjects)
+        remark = self._remark
+        replies = first.role == "user" and not first.answers and says("replies", first.original)
+        asks = remark and "question" in remark.signals and "hedge" not in first.signals
+        if remark and (replies or (leans and asks)) and _is_remark(remark):
+            yield continued(replace(whole, text=remark.text, original=remark.original), whole)
+        elif len(self.sentences) > 1 or not leans or _says_enough(first):
+            yield whole
 
 
-def _is_value(item: SpokenSentence, statement: SpokenSentence) -> bool:
-    if item.place != statement.place or item.role != "user" or item.signals & _NO_VALUE:
+def _has_value(sentence: SpokenSentence) -> bool:
+    days = day_names().isdisjoint(WORD.findall(fold(sentence.original)))
+    return has_value(sentence.original) or not days
+
+
+def _is_remark(remark: SpokenSentence) -> bool:
+    """Whether what was said before a reply says what the reply is about."""
+    return (
+        content_words(remark.original) > 0
+        and not (remark.signals & _NO_REMARK or is_bare_answer(remark.original))
+        and not says("agenda", remark.original)
+        and utf8_bytes(remark.text) < _MOST_OF_REMARK
+    )
+
+
+def _without_known(sentence: SpokenSentence, before: str) -> SpokenSentence:
+    """A sentence without the name that was put in for a pronoun, if it was said right before."""
+    put_in = _PUT_IN.search(sentence.text)
+    if put_in is None or put_in["name"] not in before:
+        return sentence
+    return replace(sentence, text=_PUT_IN.sub("", sentence.text, count=1))
+
+
+def _introduces(sentence: SpokenSentence) -> bool:
+    """Whether a sentence begins with somebody or something else: "My sister Anna lives …"."""
+    tokens = WORD.findall(fold(sentence.text))
+    mine = _own() & (words("articles") | words("determiners"))
+    return len(tokens) >= _WHOLE and tokens[0] in mine
+
+
+def _is_context(sentence: SpokenSentence) -> bool:
+    """Whether a sentence that is not kept may say what others are about."""
+    text = sentence.original
+    if sentence.role != "user" or sentence.worth <= WORTHLESS or " removed]" in text:
         return False
-    if " removed]" in item.original or item.worth <= WORTHLESS or retracts(item.original):
-        return False
-    tokens = WORD.findall(fold(item.original))
-    brief = len(tokens) <= _VALUE_WORDS
-    brief = brief and (has_value(item.original) or not day_names().isdisjoint(tokens))
-    return brief and not signals(item.original, (), answers=False) & _NO_FACT
-
-
-def _points_at(last: SpokenSentence, statement: SpokenSentence) -> bool:
-    """Whether a statement may speak of whom the last one names, or means as well."""
-    is_of_somebody = says("pointing", last.text) or any(persons_in(last.text, weak=True))
-    return is_of_somebody and says("pointing", statement.text)
-
-
-def _is_subject(sentence: SpokenSentence) -> bool:
-    """Whether a sentence names what the next ones are about."""
-    return _is_heading(sentence) or _names(sentence.text)
-
-
-def _has_room(last: SpokenSentence, statement: SpokenSentence) -> bool:
-    size = utf8_bytes(last.text) + utf8_bytes(statement.text)
-    # How to answer is a memory of its own.
-    is_long = len(WORD.findall(statement.original)) > _HEADING_WORDS and not statement.answers
-    if is_long and says("manner", last.original):
-        return False
-    return last.role == statement.role and size < _MOST_BYTES
+    if _is_heading(sentence):
+        return True
+    is_told = not (sentence.signals & _NO_CONTEXT or denies(text) or retracts(text))
+    return is_told and is_context(text, sentence.signals, answers=sentence.answers)
 
 
 def _leans(statement: SpokenSentence, *, has_subjects: bool) -> bool:
@@ -223,7 +189,7 @@ def _leans(statement: SpokenSentence, *, has_subjects: bool) -> bool:
     if is_lasting(statement.original) or _is_of_unnamed(text):
         return _is_of_unnamed(text)
     if statement.answers:
-        return says("pointing", _POLITE.sub("", statement.original.partition("?")[0]))
+        return False
     if begins_with_pronoun(text) or says("leans", text):
         return True
     return has_subjects and _has_no_subject(text)
@@ -275,8 +241,8 @@ def _is_heading(sentence: SpokenSentence) -> bool:
     return brief and says("heading", sentence.original)
 
 
-def _alone(statement: SpokenSentence) -> SpokenSentence | None:
-    """A statement that leans on nothing that was said; None if it means nothing then."""
+def _says_enough(statement: SpokenSentence) -> bool:
+    """Whether a statement that leans on nothing that was said still means something."""
     brief = content_words(statement.text) < _TELLING and not is_of_life(statement.text)
     brief = brief and not says("clause", statement.text)
     unnamed = "decision" not in statement.signals and _is_of_unnamed(statement.text)
@@ -284,44 +250,7 @@ def _alone(statement: SpokenSentence) -> SpokenSentence | None:
     by_somebody = cue("they").pattern.match(fold(statement.text)) and has_number(statement.text)
     by_somebody = by_somebody and content_words(statement.text) > _TELLING
     unnamed = unnamed or (begins_with_pronoun(statement.text) and not by_somebody)
-    return None if brief or statement.answers or unnamed else statement
-
-
-def _is_context(context: SpokenSentence, statement: SpokenSentence) -> bool:
-    """Whether the sentence before says what a statement is about."""
-    if context.signals & _NO_CONTEXT or says("unreal", context.original):
-        return False
-    if context.role != "user":
-        told_nothing = says("agenda", context.original)
-    else:
-        told_nothing = _is_chatter(context.original) and not _is_heading(context)
-        told_nothing = told_nothing or context.worth <= WORTHLESS
-    if told_nothing:
-        return False
-    if context.place == statement.place and not _is_subject(context):
-        told = signals(context.original, (), answers=False)
-        # "Next thing": what was said before is another.
-        brief = len(WORD.findall(context.original)) <= _HEADING_WORDS
-        if (brief and "steers" in told) or "others_believe" in told:
-            return False
-    # Who replies to a remark does not always speak of it.
-    replies = context.role != "user" and says("replies", statement.original)
-    if context.place < statement.place and not replies:
-        return False
-    return (
-        content_words(context.original) > 0
-        and not is_bare_answer(context.original)
-        and utf8_bytes(context.text) < _MOST_OF_REMARK
-    )
-
-
-def _is_chatter(text: str) -> bool:
-    """Whether a sentence tells how somebody feels, or judges what it does not name."""
-    names = signals(text, (), answers=False)
-    of_self = "mood" in names and not _own().isdisjoint(WORD.findall(fold(text)))
-    # What somebody took for the cause is what the next sentence denies.
-    judges = "verdict" in names and not ("believes" in names or _names(text))
-    return bool(names & _CHATTER) or of_self or judges
+    return not (brief or unnamed)
 
 
 def _language(transcript: Sequence[SpokenSentence]) -> str:

@@ -55,7 +55,7 @@ _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 _TELLING_WORDS: Final = 4
 _BARE_NUMBER: Final = re.compile(r"(?<![\w.:/-])\d(?:[.,]?\d)*+(?=[,;!]|\.?$)")
 _ONLY_NOT: Final = re.compile(
-    r"(?i)(?:not|nicht|no(?! (?:need|problem|worries|thanks|idea|way|rush|hurry))|pas)"
+    r"(?i)(?:not|nicht|no(?! (?:need|problem|worries|thanks|idea|way|rush|hurry|the now))|pas)"
     r" (?P<old>(?:(?:on|am|el|le|the) )?\w+)$"
 )
 # Where a further clause begins.

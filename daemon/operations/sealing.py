@@ -97,9 +97,14 @@ async def visitor(scope: Scope) -> schemas.Visitor:
 async def answer(scope: Scope, body: schemas.VisitorBody) -> schemas.VisitorAnswered:
     """Give the device that has typed the code the keys, or refuse it."""
     require_all(scope)
-    pairing = await scope.daemon.replicas.sealing.pairing()
+    replicas = scope.daemon.replicas
+    pairing = await replicas.sealing.pairing()
     with our_errors():
         guest = await pairing.decide(accept=body.accept)
+    if body.accept:
+        # It may have been retired.
+        for agent in replicas.sharing(scope.agent):
+            await replicas.ask(agent, lambda replica: replica.retire(guest.device, None))
     return schemas.VisitorAnswered(guest.device, guest.name, body.accept)
 
 

@@ -10,7 +10,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from thermocline.sync import Cursor, Pending, Row
+from thermocline.sync import Cursor, Pending, Row, version_of
+from thermocline.sync.ports import RowFormat, Unreadable
 from thermocline.sync.rows import digest
 
 from . import meta
@@ -113,6 +114,32 @@ def over(tx: Transaction, rows: Sequence[Pending]) -> None:
 def set_aside(tx: Transaction, row: Pending, reason: str) -> None:
     """Mark a version that the replica cannot take: it is not sent until the row changes."""
     tx.db.execute("UPDATE outbox SET refused = ? WHERE kind = ? AND id = ?", (reason, *row.row.key))
+
+
+def offer_again(
+    tx: Transaction, form: RowFormat, damaged: Sequence[Unreadable]
+) -> dict[tuple[str, str], tuple[tuple[str, str], bool]]:
+    """Mark rows as pending that the replica has damaged; as for `Local`."""
+    versions = {(row.kind, row.id): row.version for row in damaged}
+    held = {}
+    for row in every(tx.db):
+        name = form.key(*row.key)
+        if name not in versions:
+            continue
+        version = version_of(row)
+        is_same = form.version(versions[name]) == form.version(version)
+        if is_same:
+            tx.db.execute(
+                "INSERT OR IGNORE INTO outbox VALUES (?, ?, ?, NULL, NULL)", (*row.key, version)
+            )
+        held[name] = row.key, is_same
+    return held
+
+
+def compare_again(tx: Transaction, names: Iterable[tuple[str, str]]) -> None:
+    """Receive everything again, and offer these rows, which the replica lacks or has otherwise."""
+    tx.db.executemany("INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL)", names)
+    follow(tx, Cursor(link(tx.db).epoch))
 
 
 def offer_all(tx: Transaction, link: Cursor) -> None:

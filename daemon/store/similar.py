@@ -6,6 +6,7 @@ nothing twice. `said_already` needs the index of the transaction's own memories:
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 from collections import Counter
@@ -129,7 +130,8 @@ _OF_A_WORD: Final = 32
 _CURRENT: Final = (
     "position IS NULL AND merged_into IS NULL"
     " AND (superseded_by IS NULL OR superseded_by IN (SELECT value FROM json_each(?)))"
-    " AND created_at <= ? AND (expires_at IS NULL OR expires_at > ?)"
+    # What is dated after this moment was stored before it all the same, by a clock that was wrong.
+    " AND (created_at <= ? OR created_at > ?) AND (expires_at IS NULL OR expires_at > ?)"
 )
 
 
@@ -215,13 +217,15 @@ def _current(
     """The rows and texts of the current memories with these rows or ids, newest first."""
     if not rows and not keys:
         return []
+    is_said_now = newer.created_at == newer.updated_at
     return db.execute(
         "SELECT row, text FROM memories WHERE (row IN (SELECT value FROM json_each(?))"
         " OR id IN (SELECT value FROM json_each(?)))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
         (
             *(_json(rows), _json(keys), _json(list(retiring))),
-            *(newer.created_at, newer.updated_at, newer.id),
+            *(newer.created_at, newer.updated_at if is_said_now else math.inf),
+            *(newer.updated_at, newer.id),
         ),
     ).fetchall()
 

@@ -232,7 +232,10 @@ def recovered(listed: RosterEntry, recovery_key: str) -> Keyring:
     if len(lock.salt) != SALT_BYTES:
         raise Unsealable("the entry of the recovery key is damaged")
     secret = key_from_words(read_recovery_key(recovery_key), lock.salt)
-    ring = opened(listed, derive(secret, "private"))
+    private = derive(secret, "private")
+    if not compare_digest(public_key(private), lock.public):
+        raise Unsealable("it is not the last one that was made for this replica")
+    ring = opened(listed, private)
     if not compare_digest(mac(derive(secret, "proof"), ring.root), lock.proof):
         raise Unsealable("its keys do not come from a device of the owner")
     return ring

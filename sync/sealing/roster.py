@@ -146,6 +146,14 @@ def _own(ring: Keyring, holder: KeyHolder) -> list[RosterEntry]:
 
 def _learned(listed: Sequence[RosterEntry], ring: Keyring, holder: KeyHolder) -> Keyring:
     mine = next((each for each in listed if each.device == holder.device), None)
+    if all(each.epoch <= ring.epoch for each in listed):
+        raise KeyMissing(
+            "key_missing",
+            "cannot trust the remote: a row is sealed with a later key, and no device is listed"
+            " that has it",
+            hint="a device that has this key puts it there when it replicates; if none does, the"
+            " row was made up: use an empty database, and replicate this device there first",
+        )
     if mine is None or mine.epoch <= ring.epoch:
         raise _missing()
     try:

@@ -276,6 +276,40 @@ def _said(script: Path, *words: str, code: int = 0) -> subprocess.CompletedProce
     return done
 
 
+def test_openclaws_json5_is_entered_and_taken_out_and_the_rest_stays(home):
+    config = home / ".openclaw" / "openclaw.json"
+    config.parent.mkdir()
+    before = "{\n  channels: { telegram: { botToken: 'it\\'s \"x\"' } }, // mine\n  $x: [1],\n}\n"
+    config.write_text(before)
+    out("openclaw", "--yes")
+    assert "  channels: { telegram: { botToken: 'it\\'s \"x\"' } }, // mine\n" in config.read_text()
+    listed = {one["client"]: one for one in json.loads(out("--list", "--json"))}
+    assert listed["openclaw"]["server"]
+    out("openclaw", "--undo", "--yes")
+    assert config.read_text() == before.replace("[1],", "[1]")
+
+
+def test_what_to_write_by_hand_is_printed_whatever_the_file_is(home):
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text("{ not json")
+    assert "use --print" in shells.run("connect", "cursor", "--yes", code=1).stderr
+    assert '"thermocline"' in out("cursor", "--print")
+    assert config.read_text() == "{ not json"
+
+
+def test_a_file_with_the_line_ends_of_windows_keeps_them(home):
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    before = b'{\r\n\t"mcpServers": {\r\n\t\t"a": {"url": "b"} // c\r\n\t}\r\n}\r\n'
+    config.write_bytes(before)
+    shown = out("cursor", "--yes", "--no-hooks")
+    assert '+\t\t"thermocline": {' in shown
+    assert config.read_bytes().count(b"\n") == config.read_bytes().count(b"\r\n") == 9
+    out("cursor", "--undo", "--yes")
+    assert config.read_bytes() == before
+
+
 def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home):
     config = home / ".openclaw" / "openclaw.json"
     config.parent.mkdir()

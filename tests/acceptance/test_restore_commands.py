@@ -292,7 +292,7 @@ def test_an_archive_is_restored_by_the_same_verb(daemon, tmp_path):
     words = ("restore", tmp_path / "a.tar.gz", "--to", tmp_path / "state")
     out, _ = run(*words)
     assert re.search(r"^memories +1$", out, re.MULTILINE)
-    assert out.endswith("\nnext: start the daemon, with the same state folder\n")
+    assert out.endswith(f"\nnext: thermocline daemon --state-dir {tmp_path / 'state'}\n")
     assert "is not empty" in run(*words, code=1)[1]
 
 
@@ -322,6 +322,13 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(make_daemon, tmp_path):
         assert f"memory {changed}" in err
         [problem] = client.health().problems
         assert problem.code == "verification_failed"
+        [note] = client.sync_status().notes
+        assert note == f"memory {changed}: it is damaged: its digest differs; sent again from here"
+        out, _ = run(*verify)
+        assert out.startswith("verified ")
+        assert client.health().problems == []
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("SELECT count(*) FROM rows WHERE data LIKE '%ink%'").fetchone() == (0,)
 
 
 def test_rows_of_no_sense_are_left_out_alone(replica, tmp_path):

@@ -154,6 +154,26 @@ def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(mak
     assert b"at sea" not in in_files(tmp_path / "elsewhere")
 
 
+def test_sync_says_that_rows_from_before_are_there_until_all_are_sealed(
+    make, sqld, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    before = make("before", url=sqld.url)
+    before.store("The pilot boards at six")
+    before.sync()
+    assert before.stop() == 0
+    one = make("desk")
+    one.command("seal", "--recovery-key-file", tmp_path / "paper")
+    one.store("The pilot has boarded")
+    sqld.stop()
+    one.command("config", "--set", f"sync.url={sqld.url}")
+    assert "sealed        NOT YET: rows from before are there" in one.command("sync")
+    sqld.start()
+    wait_until(one.try_sync, "the server answers again")
+    assert "sealed        only your devices can read it (key 1)" in one.command("sync")
+    assert one.texts() == {"The pilot boards at six", "The pilot has boarded"}
+
+
 def pair(host: Device, guest: Device, *words: str) -> str:
     """Pair two devices by their commands; return what the first printed."""
     with spawn(host, "pair", *words) as pairing:
@@ -334,6 +354,19 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
     lost.sync()
     assert all(each.can_read for each in one.memory.devices().results)
     assert "The new berth is 14" in lost.texts()
+    # Pairing alone takes it in, as it is told.
+    one.command("devices", "--retire", lost_id)
+    with pytest.raises(ApiError) as refused:
+        lost.sync()
+    assert (refused.value.code, "thermocline join" in (refused.value.hint or "")) == (
+        "replica_retired",
+        True,
+    )
+    one.store("The berth after that is 15")
+    one.sync()
+    pair(one, lost)
+    lost.sync()
+    assert "The berth after that is 15" in lost.texts()
 
 
 def epochs(url: str) -> set[int]:
@@ -350,11 +383,18 @@ def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(make, tmp
     wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")
     key_before = tmp_path / "before"
     key_before.write_text(RECOVERY_KEY)
-    assert "cannot use the recovery key" in failing(
+    assert "it is not the last one that was made for this replica" in failing(
         new, "--url", url, "--recovery-key-file", key_before
     )
+    # A key that cannot be written takes the place of none.
+    for place, why in ((key, "is there already"), (tmp_path / "no" / "key", "No such file")):
+        words = (f"--socket={one.socket}", "seal", "--recovery", "--recovery-key-file", str(place))
+        assert why in shells.run(*words, code=None).stderr
+    one.store("The pilot has boarded")
+    one.sync()
+    assert epochs(url) == {2}
     new.restore("--recovery-key-file", key, url=url)
-    assert new.start().texts() == {"The pilot boards at six"}
+    assert new.start().texts() == {"The pilot boards at six", "The pilot has boarded"}
 
 
 def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_path):
@@ -409,7 +449,7 @@ def test_a_wrong_recovery_key_and_a_replica_that_only_looks_like_ours_restore_no
     for text, why in (
         (RECOVERY_KEY[:-1], "27 letters and digits"),
         (RECOVERY_KEY[:-1] + ("0" if RECOVERY_KEY[-1] != "0" else "1"), "mistyped"),
-        (new_recovery_key(), "cannot use the recovery key"),
+        (new_recovery_key(), "it is not the last one that was made for this replica"),
     ):
         key.write_text(text)
         assert why in failing(new, "--url", sealed, "--recovery-key-file", key)

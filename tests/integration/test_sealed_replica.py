@@ -64,6 +64,7 @@ class Member:
         self.remote = remote
         self.keys: Any = DeviceKeys(name, ring) if ring is not None else None
         self.local = MemoryLocal(name, HybridClock(lambda: START))
+        self.now = START
         self.device = Device(name, f"the {name}")
         self.restart()
 
@@ -72,7 +73,7 @@ class Member:
         plain = Replica(self.remote, AGENT)
         self.replica = plain if self.keys is None else self.keys.replica(self.remote, AGENT)
         self.exchange = Exchange(
-            *(self.local, self.replica, self.device, frozenset(), lambda: START),
+            *(self.local, self.replica, self.device, frozenset(), lambda: self.now),
             plain if takes_over else None,
         )
 
@@ -239,6 +240,79 @@ async def test_a_row_that_was_set_back_is_put_right_by_whoever_has_seen_the_newe
     for member in (one, two):
         assert member.local.says("memory", "by one") == {"text": "changed"}
     assert remote.query("SELECT version FROM rows WHERE id = ?", key) != [(old[0],)]
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut off", "of another row"])
+async def test_a_row_that_was_changed_there_is_sent_again_by_who_has_it(remote, how):
+    one, two = await members(remote, "one", "two")
+    key, other = (two.replica.form.key("memory", f"by {name}")[1] for name in ("one", "two"))
+    [(data,)] = remote.query("SELECT data FROM rows WHERE id = ?", key)
+    [(another,)] = remote.query("SELECT data FROM rows WHERE id = ?", other)
+    middle = len(data) // 2
+    changed = {
+        "flipped": data[:middle] + ("A" if data[middle] != "A" else "B") + data[middle + 1 :],
+        "cut off": data[:middle],
+        "of another row": another,
+    }[how]
+    remote.query("UPDATE replica_clock SET seq = seq + 1")
+    remote.query(
+        "UPDATE rows SET data = ?, seq = (SELECT seq FROM replica_clock) WHERE id = ?", changed, key
+    )
+    result = await two.exchange.run()
+    assert (result.sent, result.refused) == (1, 0)
+    [note] = result.notes
+    assert note.startswith("memory by one: it is damaged")
+    assert note.endswith("sent again from here")
+    new = Member("new", remote, one.ring)
+    await new.sync()
+    assert new.texts == one.texts == two.texts
+
+
+async def test_a_row_that_was_made_up_is_left_out_and_stays(remote):
+    [one] = await members(remote, "one")
+    remote.query("UPDATE replica_clock SET seq = seq + 1")
+    remote.query(
+        "INSERT INTO rows SELECT agent_id, kind, ?, seq + 1, version, device, data, clocks"
+        " FROM rows",
+        "f" * 32,
+    )
+    remote.query("UPDATE rows SET version = ? WHERE id = ?", "e" * 32, "f" * 32)
+    result = await one.exchange.run()
+    assert (result.sent, result.refused) == (0, 1)
+    assert result.notes == [
+        f"sealed {'f' * 32}: it is damaged: it was changed, or sealed with another key"
+    ]
+
+
+@pytest.mark.parametrize(
+    "tables", [("rows",), ("replica_devices",), ("replica_clock",), ("rows", "replica_clock")]
+)
+async def test_tables_that_somebody_dropped_are_made_again(remote, tables):
+    one, two = await members(remote, "one", "two")
+    for table in tables:
+        remote.query(f"DROP TABLE {table}")
+    one.store("later")
+    await one.sync()
+    await two.sync()
+    assert "later" in two.texts
+
+
+async def test_keys_that_somebody_removed_are_there_again_after_a_day(remote):
+    one, two = await members(remote, "one", "two")
+    remote.query("DELETE FROM replica_keys")
+    for member in (one, two):
+        member.now += 90_000
+        await member.sync()
+    assert {each.device for each in await roster.read(remote)} == {"one", "two"}
+
+
+async def test_a_row_of_a_key_that_no_device_is_given_says_that_it_was_made_up(remote):
+    [one] = await members(remote, "one")
+    remote.query("UPDATE replica_clock SET seq = seq + 1")
+    remote.query("UPDATE rows SET clocks = ?, seq = seq + 1", '{"epoch":9}')
+    with pytest.raises(KeyMissing, match="no device is listed that has it") as missing:
+        await one.sync()
+    assert "the row was made up" in missing.value.hint
 
 
 async def test_a_program_that_knows_nothing_of_keys_can_add_nothing_plain(remote):

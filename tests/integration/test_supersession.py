@@ -141,3 +141,14 @@ def test_tidying_finds_what_was_imported_in_other_words(call):
     answer = call.ok("POST", "/api/memory/tidy", {})
     assert [(pair["older"], pair["newer"]) for pair in answer["pairs"]] == [(old["id"], new["id"])]
     assert call.ok("POST", "/api/memory/tidy", {})["pairs"] == []
+
+
+def test_what_is_said_now_replaces_what_a_clock_that_was_ahead_dated_after_it(call):
+    then, past = time.time() + 400 * 86_400, time.time() - 400 * 86_400
+    wrong = call.store("My sister Ada lives in Ghent", created_at=then)["id"]
+    call.store("My sister Ada lives in Leuven", created_at=past)
+    assert link(call, wrong) is None
+    later = call.store("My sister Ada lives in Antwerp")["id"]
+    assert link(call, wrong) == later
+    [first, *_] = call.ok("GET", "/api/recall?query=where+does+Ada+live")["results"]
+    assert first["id"] == later

@@ -41,6 +41,7 @@ from thermocline.sync import (
 )
 from thermocline.sync.failures import TryLater
 from thermocline.sync.replica import MOST_BYTES
+from thermocline.sync.sealing import roster
 
 AGENT = "default"
 START = 1_700_000_000.0
@@ -490,6 +491,33 @@ async def test_a_poll_reads_a_row_for_each_agent_in_use_and_for_no_other(sqld):
     polls.leave("agent9")
     await Replica(server, "agent7", polls).shared_poll(0.0)
     assert [usage.rows_read for usage in used] == [3, 2]
+    await server.close()
+
+
+async def test_sealing_anew_and_pruning_read_few_rows_however_many_there_are(sqld):
+    used: list[Usage] = []
+    server = await turso.connect(sqld.url, count=used.append)
+    keys = DeviceKeys("one", owner())
+    member = Member("one", server)
+    member.replica = keys.replica(server, AGENT)
+    member.exchange = Exchange(
+        member.local, member.replica, member.device, frozenset(), lambda: START
+    )
+    member.store(*range(1500))
+    await member.sync()
+    used.clear()
+    assert await member.replica.prune(START) == 0
+    assert sum(usage.rows_read for usage in used) < 5
+    keys.ring = await roster.settle(server, keys.ring.next(), keys.holder)
+    used.clear()
+    assert await member.replica.reseal() == 1500
+    assert sum(usage.rows_read for usage in used) < 5 * 1500
+    assert await run(server, "SELECT DISTINCT clocks FROM rows") == (('{"epoch":2}',),)
+    new = Member("new", server)
+    new.replica = DeviceKeys("new", keys.ring).replica(server, AGENT)
+    new.exchange = Exchange(new.local, new.replica, new.device, frozenset(), lambda: START)
+    await new.sync()
+    assert new.local.rows == member.local.rows
     await server.close()
 
 

@@ -67,6 +67,16 @@ def test_rows_are_aligned_and_whole_where_there_is_no_terminal(capsys):
     ]
 
 
+def test_a_remedy_is_whole_on_a_narrow_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "width", lambda: 40)
+    remedy = "run `thermocline pair` on a device that has it, and `thermocline join` here"
+    terminal.show_rows([("state", "stopped"), ("remedy", remedy)], is_whole=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(lines).split()) == f"state stopped remedy {remedy}"
+    assert [line[:8] for line in lines[2:]] == [" " * 8] * (len(lines) - 2)
+
+
 def test_no_rows_are_nothing(capsys):
     terminal.show_rows([])
     assert capsys.readouterr().out == ""

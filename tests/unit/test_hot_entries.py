@@ -6,14 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.hot import (
-    Entry,
-    HotLimits,
     HotState,
     diff,
     entries,
-    fit,
     from_entries,
-    update,
 )
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -52,27 +48,6 @@ def test_applying_a_diff_to_the_old_gives_the_new(old_state, new_state):
     assert (again.changed, again.removed) == ({}, ())
 
 
-def test_an_event_that_pushes_the_oldest_out_is_one_change_and_one_removal():
-    state = HotState()
-    for i in range(10):
-        state = update(state, "event", {"text": str(i)}, float(i))
-    rows = entries(state)
-    for i in range(10, 50):
-        state = fit(update(state, "event", {"text": str(i)}, float(i)), HotLimits()).state
-        changes = diff(rows, entries(state))
-        assert [entry.value["text"] for entry in changes.changed.values()] == [str(i)]
-        assert len(changes.removed) == 1
-        rows = {key: row for key, row in rows.items() if key not in changes.removed}
-        rows |= changes.changed
-    assert from_entries(rows) == state
-
-
-def test_true_and_one_and_one_point_zero_are_different_values():
-    for old, new in ((True, 1), (1, 1.0), (False, 0)):
-        rows = entries(HotState(identity={"a": old}))
-        assert diff(rows, entries(HotState(identity={"a": new}))).changed
-
-
 def test_keys_are_those_of_the_format():
     state = HotState(
         identity={"agent_name": 1},
@@ -96,23 +71,3 @@ def test_a_key_does_not_depend_on_what_may_change():
 def test_an_event_has_one_key_whether_its_time_is_whole_or_not():
     whole, decimal = ({"text": "x", "timestamp": time} for time in (5, 5.0))
     assert set(entries(HotState(events=(whole,)))) == set(entries(HotState(events=(decimal,))))
-
-
-def test_two_devices_that_merge_each_others_entries_agree():
-    common = update(HotState(), "event", {"text": "begin"}, 1.0)
-    ours = update(common, "event", {"text": "ours"}, 3.0)
-    theirs = update(common, "event", {"text": "theirs"}, 2.0)
-    one = from_entries(entries(ours) | entries(theirs))
-    two = from_entries(entries(theirs) | entries(ours))
-    assert one == two
-    assert [event["text"] for event in one.events] == ["begin", "theirs", "ours"]
-
-
-def test_rows_of_an_unknown_section_or_shape_are_passed_over():
-    rows = {("mood", "x"): Entry(1, 0), ("lesson", "x"): Entry("text", 0)}
-    assert from_entries(rows) == HotState()
-
-
-def test_thousands_of_equal_entries_each_get_a_key():
-    state = HotState(events=({"text": "x", "timestamp": 1.0},) * 5_000)
-    assert from_entries(entries(state)) == state

@@ -1,7 +1,5 @@
 """The hot state gives way in its order, always ends within its limits, and loses nothing."""
 
-import re
-
 import msgspec
 import pytest
 from hot_states import hot_states
@@ -35,24 +33,6 @@ def lesson(text, importance=0.5):
     return {"text": text, "importance": importance, "category": "general", "timestamp": 1.0}
 
 
-def texts(items):
-    return [item["text"] for item in items]
-
-
-def test_one_byte_less_displaces_one_entry():
-    state = HotState(lessons=(lesson("a", 0.1), lesson("b", 0.9)), events=({"text": "c"},))
-    fitted = fit(state, limited(size(state) - 1))
-    assert texts(fitted.state.lessons) == ["b"]
-    assert [left.text for left in fitted.displaced] == ["a"]
-
-
-def test_the_most_important_lessons_stay_and_of_equals_the_newest():
-    lessons = (lesson("a", 0.5), lesson("b", 0.9), {"text": "c"}, lesson("d", 0.1))
-    fitted = fit(HotState(lessons=lessons), HotLimits(max_lessons=2))
-    assert texts(fitted.state.lessons) == ["b", "c"]
-    assert [left.text for left in fitted.displaced] == ["d", "a"]
-
-
 def test_finished_tasks_leave_before_open_ones_and_older_before_newer():
     statuses = ["pending", "Done", "pending", "completed", "cancelled", "in_progress"]
     tasks = tuple({"text": str(i), "status": status} for i, status in enumerate(statuses))
@@ -83,40 +63,6 @@ def test_the_section_that_takes_the_most_gives_its_least_important_entry():
         assert fitted.displaced[0].text.startswith(first)
 
 
-def test_a_section_that_takes_little_does_not_give_way_to_a_large_one():
-    projects = tuple({"name": f"p{n}", "description": "d" * 200} for n in range(30))
-    state = fit(HotState(projects=projects), HotLimits()).state
-    for number in range(5):
-        grown = msgspec.structs.replace(state, lessons=(*state.lessons, lesson(f"lesson {number}")))
-        state = fit(grown, HotLimits()).state
-    assert len(state.lessons) == 5
-    assert size(state) <= 5120
-    assert state.projects[-1]["name"] == "p29"
-
-
-def test_the_identity_leaves_last_and_whole():
-    state = HotState(
-        identity={"name": "Ada", "bio": "b" * 700},
-        owner_profile={"tz": "Europe/Berlin"},
-        lessons=(lesson("a", 1.0),),
-    )
-    fitted = fit(state, limited(size(HotState(identity=state.identity))))
-    assert fitted.state == HotState(identity=state.identity)
-    fitted = fit(state, limited(200))
-    assert fitted.state == HotState(identity={"name": "Ada"})
-    assert fitted.displaced[-1].text == f"Agent identity, bio: {'b' * 700}"
-
-
-def test_a_value_larger_than_the_state_takes_nothing_else_with_it():
-    numbers = list(range(5_000))
-    state = HotState(extra={"cache": numbers}, lessons=(lesson("a"),), owner_profile={"b": "c"})
-    fitted = fit(state, HotLimits())
-    assert fitted.state == msgspec.structs.replace(state, extra={})
-    assert "".join(part(displaced.text) for displaced in fitted.displaced) == (
-        f"Hot state, cache: {msgspec.json.encode(numbers).decode()}"
-    )
-
-
 def test_a_value_beyond_its_share_is_refused():
     for key, value, whose, most in [
         ("identity", {"n": "x" * 1_400, "tz": "UTC"}, "'n'", "1,280"),
@@ -130,61 +76,6 @@ def test_a_value_beyond_its_share_is_refused():
         with pytest.raises(TooLarge, match=message):
             check_share(key, value, LIMITS)
         check_share(key, value, limited(100_000))
-
-
-def part(text):
-    return re.sub(r"^\(part \d+ of \d+\) ", "", text)
-
-
-def test_thousands_of_tiny_values_fit_and_all_are_told():
-    for section in ["owner_profile", "identity", "extra", "context"]:
-        values = {f"key{i}": i for i in range(30_000)}
-        fitted = fit(HotState(**{section: values}), HotLimits())
-        kept = getattr(fitted.state, section)
-        told = {
-            pair.split(": ")[0]
-            for displaced in fitted.displaced
-            for pair in displaced.text.split(", ", 1)[1].split("; ")
-        }
-        assert size(fitted.state) <= 5120
-        assert len(kept) > 100
-        assert told | set(kept) == set(values)
-        assert len(fitted.displaced) < 2_000
-
-
-def test_a_huge_text_comes_back_in_parts_that_each_fit_a_memory():
-    for text in ["x" * 100_000, "🙂" * 50_000, "\n\x01\x1f" * 30_000, '"' * 99_999]:
-        for state in (HotState(lessons=(lesson(text),)), HotState(owner_profile={"bio": text})):
-            fitted = fit(state, HotLimits())
-            assert size(fitted.state) <= 5120
-            assert all(len(displaced.text.encode()) <= 65_536 for displaced in fitted.displaced)
-            assert "".join(part(displaced.text) for displaced in fitted.displaced).endswith(text)
-
-
-def test_a_displaced_entry_tells_everything_it_held():
-    state = HotState(
-        lessons=({**lesson("never push on Friday", 0.8), "category": "work/rules", "by": "Ada"},),
-        tasks=({"text": "call Bo", "status": "open", "timestamp": 7, "due_date": "2026-03-01"},),
-        projects=({"name": "boat", "description": "paint it", "status": "done", "crew": ["Bo"]},),
-    )
-    told = fit(state, limited(200)).displaced
-    assert [(left.section, left.text) for left in told] == [
-        ("lesson", "never push on Friday (by: Ada)"),
-        ("task", "Task: call Bo (status: open, due_date: 2026-03-01)"),
-        ("project", 'Project boat: paint it (status: done, crew: ["Bo"])'),
-    ]
-    assert [(left.category, left.importance) for left in told] == [
-        ("work/rules", 0.8),
-        ("tasks", 0.5),
-        ("projects", 0.6),
-    ]
-    assert [left.created_at for left in told] == [1.0, 7.0, None]
-
-
-def test_a_displaced_lesson_never_carries_an_invalid_category():
-    for category in ("../..", "", 5, None, "a/b/c/d/e", "x" * 300):
-        state = HotState(lessons=({"text": "a", "category": category},))
-        assert fit(state, HotLimits(max_lessons=0)).displaced[0].category == "lessons"
 
 
 json_values = st.recursive(

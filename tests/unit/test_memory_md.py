@@ -9,35 +9,6 @@ from thermocline.daemon.store import memory_md
 from thermocline.daemon.store.memory_md import BEGIN, END
 
 PAGE = "# Title\n\n- **Name:** Ada\n"
-BOM = b"\xef\xbb\xbf"
-
-
-def test_the_section_is_added_or_replaced():
-    for before, after in [
-        (b"", f"{BEGIN}\n{PAGE}{END}\n"),
-        (b"# Mine\n", f"# Mine\n\n{BEGIN}\n{PAGE}{END}\n"),
-        (b"no end of line", f"no end of line\n\n{BEGIN}\n{PAGE}{END}\n"),
-        (f"a\n{BEGIN}\nold\n{END}\nb\n".encode(), f"a\n{BEGIN}\n{PAGE}{END}\nb\n"),
-        (f"a\n{BEGIN}\nold\n{END}".encode(), f"a\n{BEGIN}\n{PAGE}{END}"),
-        (f"{BEGIN}  \n{END}\t\nb".encode(), f"{BEGIN}\n{PAGE}{END}\nb"),
-    ]:
-        assert memory_md.put(before, PAGE).decode() == after
-        assert memory_md.page_in(after.encode()) == PAGE
-        assert memory_md.put(after.encode(), PAGE) == after.encode()
-
-
-def test_the_line_ends_of_the_file_are_kept():
-    written = memory_md.put(BOM + b"# Mine\r\nline\r\n", PAGE)
-    assert written.startswith(BOM + b"# Mine\r\nline\r\n\r\n<!--")
-    assert written.count(b"\n") == written.count(b"\r\n")
-    assert memory_md.page_in(written) == PAGE
-    assert memory_md.put(written, PAGE) == written
-
-
-def test_a_marker_behind_a_byte_order_mark_is_found():
-    written = memory_md.put(BOM, PAGE)
-    assert written == BOM + f"{BEGIN}\n{PAGE}{END}\n".encode()
-    assert memory_md.put(written, PAGE) == written
 
 
 def test_damaged_markers_are_refused():
@@ -50,12 +21,6 @@ def test_damaged_markers_are_refused():
             with pytest.raises(InvalidInput) as caught:
                 use(text.encode("latin-1"))
             assert caught.value.hint
-
-
-def test_a_marker_within_a_line_is_text():
-    for text in [f"  {BEGIN}\n", f"see {BEGIN}\n", f"{BEGIN} yes\n", f"> {END}\n"]:
-        assert memory_md.page_in(text.encode()) is None
-        assert memory_md.outside_section(text) == text
 
 
 def test_what_is_outside_of_the_section_belongs_to_people():
@@ -84,9 +49,3 @@ def test_no_byte_of_the_rest_changes(lines, eol, ended):
     assert once.startswith(before.encode())
     assert memory_md.put(once, "other\n").startswith(before.encode())
     assert memory_md.outside_section(once.decode()).strip() == before.strip()
-
-
-def test_pages_that_differ_in_their_dates_alone_are_the_same():
-    assert memory_md.same("a\n*Generated: 2026-01-01 10:00*\n", "a\n*Generated: later*\n")
-    assert not memory_md.same("a\n*Generated: x*\n", "b\n*Generated: x*\n")
-    assert not memory_md.same(None, "a")

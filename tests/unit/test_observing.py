@@ -313,7 +313,7 @@ def test_a_date_alone_after_a_no_takes_the_place_of_the_date_before():
         assert [
             one for one in observed(Turn("user", said), Turn("user", denied)) if "12" in one
         ] == []
-        assert text in observed(Turn("user", said), Turn("user", denied))
+        assert any(one.endswith(text) for one in observed(Turn("user", said), Turn("user", denied)))
 
 
 def test_what_germans_say_of_themselves_is_understood():

@@ -18,7 +18,6 @@ from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
-HOUR = 3_600.0
 WORDS = st.sampled_from(
     (
         "otter", "Ann", "Ann's", "-otter", '"the otter"', "“the", "last May", "7 May 2023", "東京",
@@ -116,14 +115,6 @@ def test_the_number_of_look_ups_does_not_depend_on_the_number_of_hits(remembered
     assert look_ups(50, explain=True) == look_ups(50) + 1
 
 
-def test_an_explanation_is_made_only_for_who_asks(db):
-    plain = ask(db, "who saw the otter?", limit=10)
-    told = ask(db, "who saw the otter?", limit=10, explain=True)
-    assert texts(plain) == texts(told)
-    assert not any(hit.signals or hit.neighbours for hit in plain.hits)
-    assert all(hit.signals for hit in told.hits)
-
-
 def test_the_reason_of_an_empty_answer_is_told_with_the_tuning_given(remembered):
     db = remembered(memory(n, f"river {n}") for n in range(1, 600))
     filters = Filters(actor="nobody")
@@ -137,35 +128,9 @@ def test_the_reason_of_an_empty_answer_is_told_with_the_tuning_given(remembered)
     assert not [sql for sql in asked if sql.rstrip(")").endswith("LIMIT 120")]
 
 
-@pytest.mark.parametrize("mode", ["keyword", "tree"])
-def test_what_is_excluded_comes_back_by_no_way(db, mode):
-    assert texts(ask(db, "garden -fence", mode=mode)) == ["the garden has a hedge"]
-    assert not any("otter" in text for text in texts(ask(db, "swam -otter", mode=mode)))
-
-
 def test_what_is_excluded_does_not_come_back_as_a_newer_version(remembered):
     newer = memory(1, "the garden has a fence")
     older = memory(2, "the garden has a hedge", superseded_by=newer.id)
     db = remembered([newer, older])
     assert texts(ask(db, "garden hedge"))[0] == newer.text
     assert texts(ask(db, "garden hedge -fence")) == [older.text]
-
-
-def test_a_narrow_filter_finds_what_stands_low_in_a_category(remembered):
-    many = [memory(n, f"note {n}", category="garden", importance=0.9) for n in range(1, 90)]
-    low = memory(99, "hedge", category="garden", importance=0.1, actor="Ann")
-    db = remembered([*many, low], NOW)
-    answer = ask(db, "garden", mode="tree", filters=Filters(actor="Ann"))
-    assert texts(answer) == ["hedge"]
-
-
-def test_days_are_those_of_the_one_who_asks(remembered):
-    db = remembered(
-        [
-            memory(1, "the kiln was lit", created_at=NOW - 40 * HOUR),
-            memory(2, "the roof was done", created_at=NOW - 16 * HOUR),
-        ]
-    )
-    east = dt.timezone(dt.timedelta(hours=9))
-    assert texts(ask(db, "what was yesterday?", local=east))[0] == "the kiln was lit"
-    assert texts(ask(db, "what was yesterday?"))[0] == "the roof was done"

@@ -44,12 +44,6 @@ def methods_by_text(answer: Answer) -> dict[str, str]:
     return {hit.memory.text: hit.method for hit in answer.hits}
 
 
-def test_a_more_relevant_category_goes_first(db):
-    both = (NamedCategory("people/bob", 0.4, ""), NamedCategory("people/ana", 0.9, ""))
-    texts = [hit.memory.text for hit in ask(db, "who is it?", *both).hits]
-    assert texts.index("Ana prefers oolong tea") < texts.index("Bob plays the cello")
-
-
 def test_the_filters_and_what_is_excluded_hold_for_them_too(db):
     assert not ask(db, "her drink", *MORNING, filters=Filters(category="projects")).hits
     assert "Ana prefers oolong tea" not in methods_by_text(ask(db, "her drink -oolong", *MORNING))

@@ -16,7 +16,6 @@ from thermocline.daemon.recall.answer import Answer
 from thermocline.daemon.recall.ranking import scalyclaw
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.recall.sources import MEMORIES
-from thermocline.daemon.store.selecting import Filters
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
 KILN = "the kiln reaches cone six overnight"
@@ -75,44 +74,9 @@ def test_what_is_as_far_as_most_gains_nothing(db):
     assert answer.hits[0].relevance == without.hits[0].relevance
 
 
-def test_the_only_memory_is_found_by_its_meaning(remembered):
-    db = remembered([memory(1, KILN)], NOW)
-    assert texts(ask(db, "pottery oven", {KILN: 0.7})) == [KILN]
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"filters": Filters(category="office")},
-        {"sources": frozenset({"pair"})},
-        {"mode": "tree"},
-        {"preset": "tinyclaw"},
-    ],
-)
-def test_what_the_request_leaves_out_stays_out(db, fields):
-    assert KILN not in texts(ask(db, "pottery oven", {KILN: 0.9}, **fields))
-
-
-@pytest.mark.parametrize("text", ["pottery oven -kiln", '"slow cooling"'])
-def test_meaning_brings_nothing_that_the_query_excludes(db, text):
-    assert KILN not in texts(ask(db, text, {KILN: 0.9}))
-
-
-def test_a_filter_that_few_pass_still_leaves_their_meaning(db):
-    cosines = {f"crate {n} is full": 0.8 for n in range(60)} | {PERMIT: 0.7}
-    answer = ask(db, "paperwork deadline", cosines, filters=Filters(category="office"))
-    assert texts(answer)[0] == PERMIT
-
-
 def test_scalyclaw_takes_the_cosine_from_its_threshold_on(db):
     answer = ask(db, "the ledger", {KILN: 0.9, LEDGER: 0.49}, preset="scalyclaw")
     assert texts(answer) == [KILN]
     assert answer.hits[0].relevance == pytest.approx(
         scalyclaw(0.9, 1 / 86_400, 0.5).relevance, abs=1e-6
     )
-
-
-def test_scalyclaw_takes_the_words_if_nothing_is_near(db):
-    answer = ask(db, "the ledger", {LEDGER: 0.4}, preset="scalyclaw")
-    assert texts(answer)[0] == LEDGER
-    assert answer.hits[0].ranked.match == 1.0

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import (
     AGED_FLOOR,
     DAY,
@@ -14,7 +13,6 @@ from thermocline.daemon.memory.scoring import (
     aged,
     default_importance,
     score,
-    score_of,
     tier_of,
 )
 
@@ -37,24 +35,9 @@ def test_an_event_has_the_importance_that_tiny_claw_gives_it():
         assert default_importance(event) == importance
 
 
-def test_an_unknown_event_has_the_middle_importance():
-    assert default_importance("moon_landing") == 0.5
-
-
-def test_a_memory_from_the_future_is_as_good_as_new():
-    assert score(0.8, NOW + 90 * DAY, 0, NOW, Scoring()) == 0.8
-
-
 def test_the_constants_can_be_changed():
     value = score(1.0, NOW - 10 * DAY, 2, NOW, Scoring(half_life_days=10, reinforcement_boost=0.5))
     assert value == pytest.approx(2 * 0.36787944)
-
-
-def test_the_score_of_a_memory_is_that_of_its_parts():
-    memory = Memory(
-        id="a", text="x", importance=0.9, created_at=NOW - DAY, updated_at=NOW, access_count=3
-    )
-    assert score_of(memory, NOW, Scoring()) == score(0.9, NOW - DAY, 3, NOW, Scoring())
 
 
 def test_a_tier_begins_at_its_threshold():
@@ -96,8 +79,3 @@ def test_it_meets_tiny_claws_steps_wherever_its_runs_fall():
         for _ in range(runs):
             expected *= 0.95
         assert aged(0.9, GRACE_DAYS + runs * 0.25) == pytest.approx(expected)
-
-
-def test_what_has_faded_stays_at_the_floor():
-    assert aged(0.5, 300) == AGED_FLOOR
-    assert aged(0.03, 300) == 0.03

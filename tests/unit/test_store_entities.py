@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from store_parts import transaction
@@ -30,30 +29,6 @@ def memory(number: int, data: Any) -> Memory:
 
 def named(number: int, *entities: Any) -> Memory:
     return memory(number, {"entities": list(entities)})
-
-
-def test_the_depth_counts_relations_whichever_way_they_go(remembered):
-    chain = [
-        {"name": f"n{n}", "relations": [{"relation": "next", "target": f"n{n + 1}"}]}
-        for n in range(5)
-    ]
-    db = remembered([named(1, *chain)])
-    assert [one.name for one in around(db, "n2", 0, NOW)] == ["n2"]
-    assert {one.name for one in around(db, "n2", 1, NOW)} == {"n1", "n2", "n3"}
-    assert {one.name for one in around(db, "n2", 2, NOW)} == {"n0", "n1", "n2", "n3", "n4"}
-    assert around(db, "unknown", 2, NOW) == []
-    assert named_like(db, "N3", NOW) == ["n3"]
-
-
-def test_what_a_memory_names_goes_and_changes_with_it(remembered):
-    db = remembered([named(1, ADA), named(2, {"name": "Ada"})])
-    db.execute("""UPDATE memories SET data = '{"entities":[{"name":"Bo"}]}' WHERE id = 'm1'""")
-    (ada,) = around(db, "ada", 1, NOW)
-    assert (ada.mention_count, ada.relations) == (1, ())
-    assert around(db, "bo", 0, NOW)
-    db.execute("DELETE FROM memories")
-    assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
-    assert db.execute("SELECT count(*) FROM relations").fetchone() == (0,)
 
 
 json = st.recursive(
@@ -108,13 +83,6 @@ def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_u
     assert (ada.mention_count, ada.relations[0].strength) == (2, 2.0)
 
 
-def test_the_strength_of_a_relation_halves_every_90_days(remembered):
-    db = remembered([named(1, ADA), named(2, ADA)])
-    (ada,) = around(db, "ada", 0, 90 * 86_400.0)
-    assert ada.relations[0].strength == pytest.approx(1.0, abs=0.01)
-    assert ada.relations[0].since == 1.0
-
-
 def test_what_was_mentioned_once_and_not_for_90_days_is_no_longer_shown(remembered):
     db = remembered([named(1, {"name": "Bo"}), named(2, ADA), named(3, ADA)])
     later = 3 + 91 * 86_400.0
@@ -141,16 +109,3 @@ def test_a_name_and_its_aliases_are_one_entity(remembered):
     assert [one.name for one in known(db, "what about Ada?", (), 5, NOW)] == ["Ada Lovelace"]
     entity_rows.state(tx, "ada lovelace", {"aliases": []})
     assert around(db, "ada", 0, NOW)[0].mention_count == 1
-
-
-def test_the_index_of_entities_is_the_same_when_it_is_built_again(remembered):
-    db = remembered([named(1, ADA), named(2, {"name": "Bo", "type": "person"})])
-    tx = transaction(db, NOW)
-    entity_rows.state(tx, "Bo", {"aliases": ["Robert"]})
-    columns = "SELECT id, name, text, mentions, created_at, updated_at FROM entities ORDER BY id"
-    before = db.execute(columns).fetchall()
-    assert [row[0] for row in before] == ["acme", "ada", "bo"]
-    entity_rows.reindex(tx)
-    assert db.execute(columns).fetchall() == before
-    found = db.execute("SELECT count(*) FROM entity_fts WHERE entity_fts MATCH 'robert'")
-    assert found.fetchone() == (1,)

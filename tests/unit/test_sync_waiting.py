@@ -91,25 +91,3 @@ async def test_what_does_not_pass_by_itself_is_raised_at_once(error):
         await tries.run()
     assert raised.value is error
     assert len(tries.slept) == 1
-
-
-async def test_one_switch_makes_every_wait_instant():
-    tries = Tries(TryLater("throttled", retry_after=60.0), QuotaSpent("quota"), TryLater("busy"))
-    await tries.run(Waiting(instant=True))
-    assert tries.slept == [0.0, 0.0, 0.0]
-
-
-async def test_it_can_be_used_as_a_loop():
-    slept: list[float] = []
-    tries = Tries(TryLater("offline"))
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
-    results = []
-    async for attempt in retrying(
-        Waiting(), sleep=sleep, before_wait=lambda *_: None, random=Top()
-    ):
-        with attempt:
-            results.append(await tries())
-    assert (results, slept) == (["done"], [5.0])

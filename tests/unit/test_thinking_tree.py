@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from scripted_model import ScriptedModel
 
-from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.memory.tree_nodes import NamedCategory, Node, prompt, trace_of
 from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
@@ -17,10 +15,6 @@ TREE = {
     "projects/Boat": Node("The boat"),
 }
 ASKED = AskOptions(model=True)
-
-
-def reasoner(*answers: object) -> Reasoner:
-    return Reasoner(ModelOrRules(ScriptedModel({"tree": list(answers)}), read_prompts()))
 
 
 def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first():
@@ -43,11 +37,6 @@ def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first
     assert trace_of(found[0].path) == ("root", "people", "people/ana")
 
 
-def test_at_most_five_are_kept():
-    tree = {f"c{n}": Node("") for n in range(9)}
-    assert len(chosen([NamedCategory(path, 0.9) for path in tree], tree)) == 5
-
-
 def test_a_name_without_its_path_will_do_where_only_one_category_has_it():
     tree = {**TREE, "projects/ana": Node("Ana, the ship")}
     found = chosen(
@@ -65,17 +54,3 @@ async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same():
     assert (question.stable, question.quoted) == (False, True)
     assert question.text == "what does Ana drink?"
     assert tree.text == prompt(TREE)
-
-
-@pytest.mark.parametrize(
-    ("tree", "question", "why"),
-    [
-        ({}, "tea?", "the tree has no categories yet"),
-        (TREE, " ", "the question is empty"),
-        (TREE, "tea?", "it is late"),
-    ],
-)
-async def test_without_an_answer_it_is_told_why(tree, question, why):
-    late = reasoner(ModelUnavailable("it is late"))
-    reasoning = await late.search(tree, question, ASKED)
-    assert (reasoning.value, reasoning.method, reasoning.why) == ((), "rule", why)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.errors import Conflict, InvalidInput
+from thermocline.daemon.errors import InvalidInput
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory import tree_nodes
 from thermocline.daemon.memory.scoring import DAY
@@ -46,37 +46,7 @@ def test_adding_gives_the_same_nodes_as_evoclaw():
         assert sorted([*tree, "root"]) == step["nodes"]
 
 
-def test_adding_a_known_category_replaces_only_a_description_that_says_something():
-    tree = {"a": node(warm=3, idle_days=9, desc="old")}
-    assert trees.add(tree, "a", " ", NOW, LIMITS) == tree
-    assert trees.add(tree, "/a/", "new", NOW, LIMITS) == {"a": node(3, 0, 9, desc="new")}
-    assert tree == {"a": node(3, 0, 9, desc="old")}
-
-
-def test_a_description_becomes_one_line_of_at_most_100_characters():
-    tree = trees.add({}, "a", "two\nlines \x1b[31m\0 " + "x" * 10**6, NOW, LIMITS)
-    assert tree["a"].desc == ("two lines [31m " + "x" * 85)
-
-
 # Removing
-
-
-def test_removing_takes_what_is_below_and_leaves_namesakes():
-    tree = grown("a/b", "a/c", "ab", "x/a")
-    assert (
-        len(tree) - len(trees.remove(tree, "a"))
-        == EVOCLAW["go_tests"]["remove_parent_with_2_children_removes"]
-    )
-    assert set(trees.remove(tree, "/a")) == {"ab", "x", "x/a"}
-    assert set(tree) == {"a", "a/b", "a/c", "ab", "x", "x/a"}
-
-
-def test_a_category_with_a_memory_anywhere_below_stays():
-    for memories in [{"warm": 1}, {"cold": 1}]:
-        tree = {**grown("a/b/c"), "a/b/c/d": node(**memories)}
-        for path in ("a", "a/b", "a/b/c/d"):
-            with pytest.raises(Conflict, match="1 memories"):
-                trees.remove(tree, path)
 
 
 # Pruning
@@ -90,12 +60,6 @@ def test_idle_begins_after_60_days():
 
 
 # Fitting
-
-
-def test_equally_used_leaves_go_by_their_last_access_then_by_their_path():
-    tree = {"a": node(), "b": node(), "c": node(idle_days=3), "d": Node("never")}
-    order = [source for source, _ in trees.fit(tree, TreeLimits(max_nodes=1), NOW).merges]
-    assert order == ["d", "c", "a", "b"]
 
 
 def test_the_category_to_keep_and_its_parents_are_merged_last():
@@ -114,28 +78,6 @@ def test_an_eleventh_child_merges_the_least_used_one():
         assert fitted.merges == ((f"{above}00", above.rstrip("/") or "root"),)
         kept = trees.fit(tree, LIMITS, NOW, keep=f"{above}00")
         assert kept.merges == ((f"{above}01", above.rstrip("/") or "root"),)
-
-
-def test_of_too_many_branches_the_one_least_used_in_all_is_merged():
-    tree = {**grown("a/x", "a/y"), "a/x": node(3), "a/y": node(3), "b": node(4)}
-    assert trees.fit(tree, TreeLimits(max_children=1), NOW).merges[0] == ("b", "root")
-
-
-def test_the_names_keep_the_limit_whatever_the_descriptions():
-    tree = {f"category_{n}": node(n, desc="some words about it " * 4) for n in range(10)}
-    assert trees.fit(tree, TreeLimits(max_size_bytes=110), NOW).merges == ()
-    fitted = trees.fit(tree, TreeLimits(max_size_bytes=109), NOW)
-    assert fitted.merges == (("category_0", "root"),)
-    assert tree_nodes.size(fitted.tree, TreeLimits(max_size_bytes=109)) <= 109
-
-
-def test_ten_thousand_categories_are_fitted_at_once():
-    tree = {
-        f"{a}/{b}/{c}": node(a + b + c) for a in range(20) for b in range(20) for c in range(25)
-    }
-    fitted = trees.fit(tree, LIMITS, NOW)
-    assert tree_nodes.size(fitted.tree, LIMITS) <= 2_048
-    assert len(fitted.tree) == 49
 
 
 NAMES = st.sampled_from(["a", "b", "c", "root", "ü", "漢字", "x" * 20, 'q"\t'])

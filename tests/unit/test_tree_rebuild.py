@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from thermocline.daemon.memory.tree import fit
 from thermocline.daemon.memory.tree_nodes import ROOT, Node, TreeLimits, level, with_parents
 from thermocline.daemon.memory.tree_rebuild import (
-    MOST_OPERATIONS,
-    Move,
     Placed,
     Rebuilt,
     Relabel,
@@ -45,31 +43,6 @@ def why(rebuilt: Rebuilt) -> list[str]:
 # One operation
 
 
-def test_a_branch_may_be_merged_into_its_parent_and_into_the_root():
-    tree = tree_of("a", "a/a", "a/a/b")
-    done = apply(tree, [op("merge", "a/a", "a"), op("merge", "a", "root")], LIMITS, NOW)
-    assert set(done.tree) == {"b"}
-    assert done.steps == (
-        Relabel("a/a", "a"), Relabel("a/a/b", "a/b"), Relabel("a", ROOT), Relabel("a/b", "b"),
-    )  # fmt: skip
-
-
-def test_a_renamed_branch_keeps_what_is_below_it():
-    done = apply(tree_of("a", "a/b"), [op("rename", "a", "x/y", summary="New")], LIMITS, NOW)
-    assert {path: node.desc for path, node in done.tree.items()} == {
-        "x": "X", "x/y": "New", "x/y/b": "a/b",
-    }  # fmt: skip
-
-
-def test_some_memories_of_a_category_move_into_a_new_one():
-    placed = {"m1": Placed("a"), "m2": Placed("a", archived=True), "m3": Placed("b")}
-    moving = op("move", "a", "a/new", ids=("m1", "m2", "m3", "gone", "m1"), summary="Part")
-    done = apply(tree_of("a", "b", a=2), [moving], LIMITS, NOW, placed)
-    assert done.steps == (Move(("m1", "m2"), "a", "a/new"),)
-    assert done.tree["a/new"] == Node("Part", 1, 1, NOW)
-    assert done.tree["a"].warm_count == 1
-
-
 def test_what_makes_no_sense_is_refused_and_changes_nothing():
     for operation, fault in [
         (op("remove", "full"), "cannot remove 'full': 2 memories are filed there"),
@@ -99,26 +72,6 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing():
         assert why(done) == [fault]
         assert [one.type for one in done.done] == ["describe"]
         assert set(done.tree) == set(tree)
-
-
-def test_no_limit_is_ever_broken():
-    narrow = TreeLimits(max_nodes=4, max_children=2, max_size_bytes=100_000)
-    done = apply({}, [op("add", name) for name in ("a", "b", "c", "a/x", "a/y")], narrow, NOW)
-    assert set(done.tree) == {"a", "b", "a/x"}
-    assert why(done) == [
-        "'root' would have 3 children, and may have 2",
-        "the tree would have 5 nodes, and may have 4",
-    ]
-    small = TreeLimits(max_size_bytes=40)
-    done = apply({}, [op("add", f"a_long_name_{n}") for n in range(6)], small, NOW)
-    assert len(done.done) == 2
-    assert why(done)[0] == "the tree's names would take 42 bytes, and may take 40"
-
-
-def test_so_many_operations_at_once_and_no_more():
-    wanted = [op("describe", "a", summary=str(number)) for number in range(MOST_OPERATIONS + 2)]
-    done = apply(tree_of("a"), wanted, LIMITS, NOW)
-    assert (len(done.done), len(done.refused)) == (MOST_OPERATIONS, 2)
 
 
 # Whatever is wanted

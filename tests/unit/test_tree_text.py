@@ -23,27 +23,6 @@ def test_the_text_is_that_of_evoclaw():
     )  # fmt: skip
 
 
-def test_a_branch_named_root_below_another_is_a_branch():
-    text = show({"a": Node("A"), "a/root": Node("R")}, 0, 0, TreeLimits())
-    assert "    📁 a/root — R" in text
-
-
-def test_a_model_reads_names_by_level_and_what_they_do_not_say_themselves():
-    tree = {
-        "projects/red_boat": Node("Red Boat", 3, 10),
-        "projects": Node("What we build"),
-        "projects/red_boat/hull": Node("planks and nails"),
-        "projects-old": Node("Attic"),
-    }
-    assert prompt(tree).splitlines() == [
-        "projects: What we build", " red_boat", "  hull: planks and nails", "projects-old: Attic",
-    ]  # fmt: skip
-
-
-def test_counts_and_uses_leave_the_text_for_a_model_as_it_is():
-    assert prompt({"a": Node("x", 9, 9, 1e9)}) == prompt({"a": Node("x")})
-
-
 def test_the_longest_descriptions_are_cut_first_and_no_name_ever():
     tree = {f"c{n}": Node("long " * 20 if n % 2 else "short") for n in range(10)}
     text = prompt(tree, 256)

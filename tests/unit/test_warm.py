@@ -5,12 +5,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.records import Memory, Metadata
+from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import (
     DAY,
     Scoring,
     WarmEntry,
-    WarmLimits,
     expired_from_warm,
     overflow,
     record,
@@ -32,29 +31,6 @@ def memory(**fields):
 
 def entry(key, size=100, importance=0.5, age_days=0.0, access_count=0):
     return WarmEntry(key, size, importance, NOW - age_days * DAY, access_count)
-
-
-def test_a_plain_fact_looks_as_evoclaw_would_have_written_it():
-    fact = memory(
-        text="Ada builds a boat at https://boat.example",
-        category="projects/boat",
-        importance=0.8,
-        created_at=NOW - 5 * DAY,
-        updated_at=NOW - 5 * DAY,
-        access_count=2,
-        metadata=Metadata(urls=("https://boat.example",)),
-    )
-    assert list(record(fact, NOW, SCORING).items()) == [
-        ("id", "0123456789ab"),
-        ("text", "Ada builds a boat at https://boat.example"),
-        ("category", "projects/boat"),
-        ("importance", 0.8),
-        ("created_at", NOW - 5 * DAY),
-        ("access_count", 2),
-        ("score", 0.812622),
-        ("metadata", {"urls": ["https://boat.example"], "commands": [], "paths": []}),
-        ("tier", "hot"),
-    ]
 
 
 def test_what_evoclaw_does_not_know_follows_only_where_it_says_something():
@@ -108,18 +84,6 @@ def test_the_size_is_an_upper_bound_for_every_moment(fact, now, boost, half_life
     assert actual <= record_size(fact) <= actual + 80
 
 
-def test_neither_use_nor_age_changes_the_size():
-    fresh = memory()
-    used = memory(access_count=4_321, last_accessed_at=NOW + 0.1234567, archived_at=NOW)
-    assert record_size(fresh) == record_size(used)
-
-
-def test_of_equal_scores_the_older_leaves_then_the_smaller_id():
-    ages = {"c": 1, "b": 0, "a": 0}
-    entries = [entry(key, importance=0.0, age_days=days) for key, days in ages.items()]
-    assert overflow(entries, 110, NOW, SCORING) == ["c", "a"]
-
-
 ENTRIES = st.lists(
     st.tuples(st.integers(2, 500), st.floats(0, 1), st.floats(-5, 400), st.integers(0, 50)),
     max_size=40,
@@ -158,17 +122,3 @@ def test_expiry_needs_age_and_a_low_score_as_in_the_skill():
     for case in EVICTION:
         one = entry("m", 100, case["importance"], case["age_days"], case["access_count"])
         assert expired_from_warm([one], NOW, SCORING) == (["m"] if case["evict_skill"] else [])
-
-
-def test_the_limits_of_expiry_can_be_changed():
-    entries = [entry("old", age_days=8), entry("new", age_days=6)]
-    found = expired_from_warm(
-        entries, NOW, SCORING, WarmLimits(retention_days=7, eviction_threshold=0.4)
-    )
-    assert found == ["old"]
-    assert (
-        expired_from_warm(
-            entries, NOW, SCORING, WarmLimits(retention_days=7, eviction_threshold=0.3)
-        )
-        == []
-    )
