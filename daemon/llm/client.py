@@ -43,7 +43,7 @@ class Cached(msgspec.Struct, frozen=True):
 class Cache:
     """The most recently used answers, in memory; empty after a restart."""
 
-    def __init__(self, most: Callable[[], int]) -> None:
+    def __init__(self, most: int = 256) -> None:
         self._most = most
         self._answers: OrderedDict[bytes, Cached] = OrderedDict()
         self.hits = 0
@@ -67,7 +67,7 @@ class Cache:
         if len(answer.value) <= _LONGEST_ANSWER:
             self._answers[key] = answer
             self._answers.move_to_end(key)
-        while len(self._answers) > self._most():
+        while len(self._answers) > self._most:
             self._answers.popitem(last=False)
 
 
@@ -125,7 +125,7 @@ class ModelClient:
         self._clear = clear
         self._problems = problems
         self._clock = failover.clock
-        self._cache = Cache(lambda: settings().cache_entries)
+        self._cache = Cache()
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
