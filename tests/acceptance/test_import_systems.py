@@ -354,6 +354,14 @@ def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(shell, tmp_pa
     assert shell.json("import", str(top), "--format", "tinyclaw")["stored"] == {"memory": 1}
 
 
+def test_a_file_that_is_not_recognised_is_named_with_every_format(shell, tmp_path):
+    (tmp_path / "n.json").write_text('{"nonsense": 1}')
+    error = shell.run("import", str(tmp_path / "n.json"), code=1)[1]
+    assert f"cannot tell what {tmp_path / 'n.json'} is" in error
+    for name in (*SYSTEMS, "hot", "rows"):
+        assert f" {name}" in error
+
+
 def test_of_a_session_of_claude_code_what_the_person_said_beside_a_reminder_is_imported(
     shell, tmp_path
 ):
