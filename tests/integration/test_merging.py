@@ -416,8 +416,6 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
     target = f"/api/memory/{one}"
     assert call("POST", f"{target}/unmerge").refusal() == (409, "conflict", "id")
     assert call("POST", f"{target}/merge", {"into": one}).refusal() == (409, "conflict", "into")
-    changed = call("PUT", target, {"merged_into": one})
-    assert changed.refusal() == (400, "invalid", "merged_into")
     for into in ("0123456789abcdef", expired):
         refused = call("POST", f"{target}/merge", {"into": into})
         assert refused.refusal()[:2] == (404, "not_found")
@@ -433,31 +431,13 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
 
 def test_three_memories_cannot_be_merged_in_a_circle(call):
     first, second, third = (call.store(text)["id"] for text in ("first", "second", "third"))
-    call.ok("PUT", f"/api/memory/{first}", {"merged_into": second})
-    call.ok("PUT", f"/api/memory/{second}", {"merged_into": third})
+    call.ok("POST", f"/api/memory/{first}/merge", {"into": second})
+    call.ok("POST", f"/api/memory/{second}/merge", {"into": third})
     for into in (first, second):
-        refused = call("PUT", f"/api/memory/{third}", {"merged_into": into[:10]})
-        assert refused.refusal() == (409, "conflict", "merged_into")
+        refused = call("POST", f"/api/memory/{third}/merge", {"into": into[:10]})
+        assert refused.refusal() == (409, "conflict", "into")
     listed = call.ok("GET", "/api/memory")["results"]
     assert [memory["text"] for memory in listed] == ["third"]
-
-
-def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call):
-    older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
-    newer, third = call.store("Ana drinks coffee!", force=True, importance=0.6), call.store("third")
-    target = f"/api/memory/{older['id']}"
-    changed = call.ok("PUT", target, {"merged_into": newer["id"], "tags": ["cups"]})
-    assert (changed["merged_into"], changed["tags"]) == (newer["id"], ["cups"])
-    assert call.ok("GET", f"/api/memory/{newer['id']}")["tags"] == ["cups"]
-    again = call.ok("PUT", target, {"merged_into": newer["id"][:12]})
-    assert again["merged_into"] == newer["id"]
-    elsewhere = call.ok("PUT", target, {"merged_into": third["id"]})
-    assert elsewhere["merged_into"] == third["id"]
-    assert call.ok("GET", f"/api/memory/{newer['id']}")["tags"] == []
-    back = call.ok("PUT", target, {"merged_into": None})
-    assert (back["merged_into"], back["archived"]) == (None, False)
-    assert call.ok("GET", f"/api/memory/{third['id']}")["tags"] == []
-    assert call.ok("PUT", target, {"merged_into": None})["updated_at"] == back["updated_at"]
 
 
 def test_forgetting_says_which_memories_are_back(call):
