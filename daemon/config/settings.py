@@ -20,7 +20,6 @@ from ..schemas.recall import Preset
 Json: TypeAlias = Any
 KeyPath: TypeAlias = tuple[str, ...]
 Role: TypeAlias = Literal["read", "write", "admin"]
-Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
 Purpose: TypeAlias = Literal[
     "distil", "observe", "episode", "tree", "merge", "rebuild", "ingest", "compact", "embed"
 ]
@@ -191,14 +190,6 @@ class Ingest(msgspec.Struct, frozen=True, kw_only=True):
     categories: dict[ShortText, CategoryPath] = {}
 
 
-class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
-    """EvoClaw's schedules of three upkeep steps; None: that of the run to which a step belongs."""
-
-    warm_eviction: Schedule | None = None
-    tree_prune: Schedule | None = None
-    tree_rebuild: Schedule | None = None
-
-
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
     """Whether upkeep merges memories, and which of them a model may combine."""
 
@@ -275,7 +266,6 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     weights: Weights = Weights()
     candidates: Count = 40
     common_word_share: Share = 0.02
-    hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
     embed_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 150
     synonyms: dict[str, list[str]] = {}
 
@@ -434,7 +424,6 @@ class Settings(Rules, frozen=True, kw_only=True):
     sync: Sync = Sync()
     distillation: Distillation = Distillation()
     upkeep: UpkeepTimes = UpkeepTimes()
-    consolidation: Consolidation = Consolidation()
     observe: Observe = Observe()
     index: IndexSettings = IndexSettings()
     llm: Llm = Llm()

@@ -87,10 +87,6 @@ _MISSING_SECONDS: Final = 60.0
 _NO_FAULT: Final = ("off", "refused", "spent")
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
 
-# Importing litellm takes seconds; callers have a default window.
-_WINDOW_SECONDS: Final = 20.0
-_MOST_WINDOWS: Final = 256
-
 
 class _Request(msgspec.Struct, frozen=True):
     question: ModelQuestion
@@ -133,8 +129,6 @@ class ModelClient:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
-        # The known context windows by model.
-        self._windows: dict[str, int | None] = {}
         # The configuration when a problem was reported, and when the last call failed.
         self._reported: Llm | None = None
         self._failed: Llm | None = None
@@ -174,19 +168,6 @@ class ModelClient:
         seconds = self._clock() - began
         usage.answered(question.purpose, None if reply.cached else seconds, repaired=reply.repaired)
         return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
-
-    async def window(self, model: str) -> int | None:
-        """The context window of a model in tokens, from litellm's table; None if unknown."""
-        if model not in self._windows:
-            try:
-                async with asyncio.timeout(_WINDOW_SECONDS):
-                    window = await self.calls.process.window(model)
-            except (CallFailed, TimeoutError):
-                return None
-            if len(self._windows) >= _MOST_WINDOWS:
-                self._windows.clear()
-            self._windows[model] = window
-        return self._windows[model]
 
     def status(self) -> ModelStatus:
         """The state of models, for status and metrics; clears problems that are over."""
