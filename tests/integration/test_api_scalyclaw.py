@@ -42,24 +42,6 @@ def test_a_list_comes_under_results(call):
     assert [memory["content"] for memory in results] == ["two", "one"]
 
 
-def test_a_search_takes_q_topk_type_and_tags(call):
-    remember(call, "the red boat", tags=["boat", "red"])
-    remember(call, "the blue boat", tags=["boat", "blue"], type="episodic")
-    remember(call, "the green boat", tags=["boat"], type="procedural")
-
-    def search(query: str) -> list[str]:
-        results = call.ok("GET", f"/api/memory/search?{query}")["results"]
-        assert all(0 <= memory["relevance"] <= 1 for memory in results)
-        return sorted(memory["content"] for memory in results)
-
-    assert search("q=boat") == ["the blue boat", "the green boat", "the red boat"]
-    assert search("q=boat&type=episodic") == ["the blue boat"]
-    assert search("q=boat&tags=boat,red") == ["the red boat"]
-    assert search("q=boat&tags=red,blue") == []
-    assert len(search("q=boat&topK=2")) == 2
-    assert search("q=house") == []
-
-
 def test_a_search_gives_10_at_most_unless_told(call):
     memories = [{"content": f"boat number {n}"} for n in range(30)]
     call.ok("POST", "/api/memory/batch", {"memories": memories})
@@ -97,27 +79,6 @@ def test_an_importance_of_1_is_the_least_beside_content_and_the_most_without(cal
 def test_an_importance_on_neither_scale_is_refused(call, given):
     refused = call("POST", "/api/memory", {"text": "x", "importance": given})
     assert refused.refusal() == (400, "invalid", "importance")
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("fact", "semantic"),
-        ("analysis", "semantic"),
-        ("research", "semantic"),
-        ("conversation", "episodic"),
-    ],
-)
-def test_a_legacy_type_is_stored_as_ours(call, given, kept):
-    key = remember(call, "x", type=given)
-    assert call.ok("GET", f"/api/memory/{key}")["type"] == kept
-    call.ok("PUT", f"/api/memory/{key}", {"type": "procedural"})
-    assert call.ok("PUT", f"/api/memory/{key}", {"type": given})["type"] == kept
-    assert call("POST", "/api/memory", {"text": "x", "type": "gossip"}).refusal() == (
-        400,
-        "invalid",
-        "type",
-    )
 
 
 def test_a_memory_without_content_is_refused(call):

@@ -180,14 +180,6 @@ def test_presets_give_the_numbers_of_their_formulas(shelf):
         assert memory["relevance"] == pytest.approx(judged.relevance, abs=6e-4)
 
 
-def test_a_presets_order_is_that_of_its_numbers(shelf):
-    for preset in ("tinyclaw", "scalyclaw"):
-        found = recall(shelf, "lantern", limit=20, preset=preset)["results"]
-        relevances = [memory["relevance"] for memory in found]
-        assert relevances == sorted(relevances, reverse=True)
-        assert found[0]["text"] == "worthy lantern"
-
-
 @pytest.fixture
 def talk(call: Any) -> Any:
     """A conversation of two about an otter, between others."""
@@ -464,25 +456,6 @@ def test_what_the_call_holds_for_too_irrelevant_is_dropped_with_the_reason(shelf
 def test_an_empty_memory_says_that_it_is_empty(call):
     call.ok("PUT", "/api/kv/door", {"value": "1234"})
     assert recall(call, "lantern")["why"] == "nothing is stored yet"
-
-
-def test_a_call_counts_once_what_it_returned_and_nothing_if_told_so(call, eventually):
-    talk = [{"text": f"the otter {n}", "group": "g", "position": n} for n in range(4)]
-    stored = call.ok("POST", "/api/memory/batch", {"memories": talk})["results"]
-
-    def uses() -> list[int]:
-        return [call.ok("GET", f"/api/memory/{m['id']}")["access_count"] for m in stored]
-
-    recall(call, "otter", limit=3)
-    returned = recall(call, "otter otter", limit=3, reinforce=True)["results"]
-    assert all(memory["sure"] for memory in returned)
-    ids = {memory["id"] for memory in returned}
-    expected = [int(memory["id"] in ids) for memory in stored]
-    eventually(lambda: uses() == expected, "each that was returned is counted once")
-    metrics = call.ok("GET", "/api/metrics")
-    assert (metrics["retrieval_count"], metrics["total_retrieved"]) == (1, 3)
-    assert uses() == expected
-    assert sum(expected) == 3
 
 
 def test_a_use_is_a_sure_result_once_an_hour(call, eventually):

@@ -25,8 +25,6 @@ from thermocline.daemon.store.documents import (
 )
 from thermocline.daemon.store.transaction import Transaction
 
-ALL = (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE, MARKDOWN_FILE)
-
 
 def read(store: AgentStore, name: str) -> Any:
     return json.loads((store.place.folder / name).read_text())
@@ -119,23 +117,6 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     assert content.startswith(b'[{"')
     assert len(content) <= rules.warm.max_bytes
     assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
-
-
-async def test_nothing_is_written_when_nothing_changed(open_store, make_memory):
-    store = await open_store()
-    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    await store.write(lambda tx: hot_rows.update(tx, "lesson", {"text": "measure twice"}))
-    await store.flush_state_files()
-    before = {name: (store.place.folder / name).stat().st_ino for name in ALL}
-    await store.flush_state_files()
-    await store.check_files()
-    await store.close()
-    again = await open_store(store.place)
-    await again.check_files()
-    after = {name: (store.place.folder / name).stat().st_ino for name in ALL}
-    assert {name for name in ALL if before[name] == after[name]} >= {
-        TREE_FILE, HOT_FILE, METRICS_FILE, MARKDOWN_FILE,
-    }  # fmt: skip
 
 
 async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_seconds(
