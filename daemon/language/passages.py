@@ -137,7 +137,8 @@ class _Passage:
         remark = self._remark
         replies = first.role == "user" and not first.answers and says("replies", first.original)
         asks = remark and "question" in remark.signals and "hedge" not in first.signals
-        if remark and (replies or (leans and asks)) and _is_remark(remark):
+        takes_up = (leans and asks) or (replies and (asks or len(self.sentences) == 1))
+        if remark and takes_up and _is_remark(remark):
             yield continued(replace(whole, text=remark.text, original=remark.original), whole)
         elif len(self.sentences) > 1 or not leans or _says_enough(first):
             yield whole
