@@ -44,7 +44,6 @@ _WHOLE: Final = 5
 # After this number of words "it" is one of them: "chose Postgres for the ledger as it is fast".
 _OBJECTS: Final = 2
 _MOST_OF_REMARK: Final = 200
-_MATTERS: Final[frozenset[Signal]] = frozenset({"correction", "decision", "error"})
 _NO_REMARK: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 # A sentence alone is kept for less; see `keeping`.
@@ -153,7 +152,7 @@ class _Passage:
                 return True
             if is_lasting(text) or is_health(text) or is_of_life(text):
                 return True
-            is_own = not _own().isdisjoint(WORD.findall(fold(text)))
+            is_own = not _own().isdisjoint(re.findall(r"[^\W\d_]+", fold(text)))
             if is_own and not item.answers and _has_value(item):
                 return True
         weights = (weight(item.original, item.signals, answers=item.answers) for item in self.kept)
