@@ -148,31 +148,6 @@ class ChooseScreen(Dialog[str]):
         self.dismiss(self._values[event.option_index])
 
 
-class JumpScreen(Dialog[str]):
-    """The line after `:`; the word that was entered, completed."""
-
-    DEFAULT_CSS = """
-    JumpScreen { align: left bottom; background: transparent; }
-    """
-
-    def __init__(self, words: Sequence[str]) -> None:
-        super().__init__("")
-        self._words = words
-
-    def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder=f"go to: {', '.join(self._words[:3])} ...",
-            suggester=SuggestFromList(self._words, case_sensitive=False),
-        )
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter takes the first word with this beginning."""
-        event.stop()
-        typed = event.value.strip().lower()
-        fits = (word for word in self._words if typed and word.lower().startswith(typed))
-        self.dismiss(next(fits, event.value.strip()))
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
     """One value of a form, as text.

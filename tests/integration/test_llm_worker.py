@@ -40,7 +40,7 @@ FACT = '{"fact": "the gate code is 4711"}'
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
-from thermocline.daemon.config.settings import Llm
+from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.llm.client import build_model
 from thermocline.daemon.llm.model import Part, ModelQuestion
 from thermocline.daemon.language.secrets import clear
@@ -379,8 +379,9 @@ async def test_a_key_is_not_sent_where_others_can_listen(rig):
 
 async def test_a_slow_model_is_left_at_the_deadline(rig, model_server):
     model_server.says(Saying(late=True))
+    rig.plan = msgspec.structs.replace(rig.plan, timeouts=ModelTimeouts(distil=0.3))
     async with asyncio.timeout(60):
-        await rig.refused(deadline=0.3)
+        await rig.refused()
     model_server.release()
 
 
@@ -512,7 +513,7 @@ async def test_an_endpoint_gets_no_key_and_counts_in_the_budget(rig, model_serve
 )
 async def test_an_endpoint_that_gives_no_answer_is_an_error(rig, model_server, said, word):
     model_server.says(said)
-    error = await rig.refused(word, endpoint=model_server.plain, deadline=20.0)
+    error = await rig.refused(word, endpoint=model_server.plain)
     assert word in error.message
     assert len(model_server.heard) == 1
 
@@ -527,11 +528,11 @@ async def test_an_endpoint_that_gives_no_answer_is_an_error(rig, model_server, s
     ],
 )
 async def test_an_endpoint_beyond_this_device_is_not_asked(rig, url):
-    error = await rig.refused(url, endpoint=url, deadline=10.0)
+    error = await rig.refused(url, endpoint=url)
     assert "may not ask" in error.message
     named = {"endpoint_hosts": ("169.254.169.254", "[fe80::1]", "0.0.0.0")}
     rig.plan = msgspec.structs.replace(rig.plan, **named)
-    assert "may not ask" in (await rig.refused(url, endpoint=url, deadline=10.0)).message
+    assert "may not ask" in (await rig.refused(url, endpoint=url)).message
 
 
 # The process
@@ -609,14 +610,14 @@ async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_p
 
 
 async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(build, model_server):
-    model = build(Llm(), timeouts=Timeouts(start=30.0, grace=0.1))
+    model = build(Llm(timeouts=ModelTimeouts(distil=3.0)), timeouts=Timeouts(start=30.0, grace=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ModelUnavailable):
-        await model.ask(asked("b"), Fact, endpoint=model_server.plain, deadline=0.2)
+        await model.ask(asked("b"), Fact, endpoint=model_server.plain)
     await until(lambda: is_gone(pid), "it was ended")
     await until(lambda: model.status().worker.pid is None, "its end was noticed")
     assert (await model.ask(asked("c"), Fact, endpoint=model_server.plain)).value.fact

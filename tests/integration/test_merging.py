@@ -141,7 +141,7 @@ class Bench:
 
     def __init__(self, folder: str) -> None:
         path = Path(folder) / "memory.db"
-        self.db = connect_writer(path, 512)
+        self.db = connect_writer(path)
         migrate(self.db, path, MIGRATIONS)
         self.clock = HybridClock(lambda: NOW)
 

@@ -84,7 +84,7 @@ class Bench:
         self.settle(tx)
 
     def open(self) -> Writer:
-        db = connect_writer(self.path, 512)
+        db = connect_writer(self.path)
         migrate(db, self.path, MIGRATIONS)
         return Writer(
             self.path,

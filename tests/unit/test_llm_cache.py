@@ -20,7 +20,7 @@ def answer(number: int) -> Cached:
 
 
 def test_the_answer_that_was_not_used_for_longest_goes_first():
-    cache = Cache(lambda: 2)
+    cache = Cache(2)
     cache.put(key(1), answer(1))
     cache.put(key(2), answer(2))
     assert cache.get(key(1)) == answer(1)
@@ -31,13 +31,13 @@ def test_the_answer_that_was_not_used_for_longest_goes_first():
 
 
 def test_a_cache_of_none_keeps_nothing():
-    cache = Cache(lambda: 0)
+    cache = Cache(0)
     cache.put(key(1), answer(1))
     assert cache.get(key(1)) is None
 
 
 def test_a_very_long_answer_is_not_kept():
-    cache = Cache(lambda: 5)
+    cache = Cache(5)
     cache.put(key(1), Cached("m", b"x" * 70_000))
     assert len(cache) == 0
 
