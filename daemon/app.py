@@ -76,6 +76,8 @@ from .tasks.conversation_worker import Thinking, build_thinking
 from .vectors.vectors import Vectors
 
 _READING_THREADS: Final = 4
+# Connections of an agent that read.
+_READERS: Final = 2
 _REPLICA_THREADS: Final = 2
 _OPEN_FILES: Final = 16_384
 _DECODED_ON_THREADS: Final = (
@@ -280,7 +282,7 @@ def _agents(
         rules=live.current,
         importer=TakeOver(),
         device=base.device,
-        readers=settings.store.readers_per_agent,
+        readers=_READERS,
         state_file_delay_seconds=lambda: live.settings.store.state_file_delay_seconds,
         since=time.time(),
     )
@@ -291,7 +293,6 @@ def _agents(
             for name, agent in settings.agents.items()
             if agent.workspace is not None
         },
-        cache_kb=settings.store.cache_kb,
         context=context,
         settings=lambda: live.settings.store,
     )

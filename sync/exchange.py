@@ -80,7 +80,7 @@ class Exchange:
         self._room = self._most_room = MOST_BYTES
         self._width = PAGE_ROWS
         self._pruned_at = float("-inf")
-        self._unsealed = unsealed
+        self.unsealed = unsealed
         self._has_keys = False
         # The epoch in which all rows were sealed, the last time that this was looked at.
         self._resealed = 0
@@ -124,14 +124,14 @@ class Exchange:
     async def _run(self, urgent_only: bool, sign: bool, poll: Cursor | None) -> RoundResult:
         tally = RoundResult()
         kinds = self._urgent if urgent_only else None
-        if self._unsealed is not None:
-            await self._take_over(self._unsealed)
+        if self.unsealed is not None:
+            await self._take_over(self.unsealed)
         link = await self._local.link()
         poll = poll or await self._replica.poll()
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
         moved = sign or poll != link
-        if not waiting and not moved and self._unsealed is None:
+        if not waiting and not moved and self.unsealed is None:
             return tally
         while True:
             if moved or not link.epoch:
@@ -139,8 +139,8 @@ class Exchange:
             if not link.epoch or await self._exchange(poll, link, kinds, tally):
                 break
             poll, link, moved = await self._replica.poll(), await self._local.link(), True
-        if self._unsealed is not None and not await self._local.pending(None, 1, 1):
-            await self._unsealed.erase()
+        if self.unsealed is not None and not await self._local.pending(None, 1, 1):
+            await self.unsealed.erase()
             await self._switched()
         if sign:
             await self._tidy(tally)
@@ -164,7 +164,7 @@ class Exchange:
     async def _switched(self) -> None:
         if self._keys is not None:
             await self._keys.switched(self._replica.agent)
-        self._unsealed = None
+        self.unsealed = None
 
     async def _publish_keys(self) -> None:
         if self._keys is not None:

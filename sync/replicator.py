@@ -163,6 +163,11 @@ class Replicator:
         """Whether this device has unsent changes."""
         return self._urgent_at is not None or self._change_at is not None
 
+    @property
+    def is_taking_over(self) -> bool:
+        """Whether the remote may have rows from before it was sealed."""
+        return self._exchange.unsealed is not None
+
     def changed(self, *, urgent: bool) -> None:
         clock = self._active_at = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:

@@ -19,11 +19,10 @@ from thermocline.daemon.client import Client
 
 from .agents import AgentsScreen
 from .charts import DEFAULT_THEME, THEMES
-from .dialogs import JumpScreen, KeysScreen
+from .dialogs import KeysScreen
 from .feed import Feed, Snapshot
 from .frame import Absent, Head, Keys, TabBar
 from .session import Flash, Remembered, Session, recalled, remember
-from .text import plain
 from .views import TABS, VIEWS, Tab
 from .views.view import View
 
@@ -73,7 +72,6 @@ class ThermoclineApp(Session):
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(tab.key, f"tab('{tab.name}')", tab.title, show=False) for tab in VIEWS),
         Binding("u", "undo", "Undo"),
-        Binding("colon", "jump", "Go to", key_display=":"),
         Binding("m", "hide_texts", "Hide texts"),
         Binding("y", "copy", "Copy"),
         Binding("ctrl+a", "choose_agent", "Agent"),
@@ -235,19 +233,6 @@ class ThermoclineApp(Session):
         chosen = await self.push_screen_wait(AgentsScreen(read_only=self.read_only))
         if chosen is not None:
             self.show_agent(chosen)
-
-    @work
-    async def action_jump(self) -> None:
-        """Go to a tab, or with `agent NAME` to an agent."""
-        agents = self.snapshot.status.agents if self.snapshot.status is not None else {}
-        words = [*TABS, *(f"agent {plain(name)}" for name in agents)]
-        word = await self.push_screen_wait(JumpScreen(words))
-        if word in TABS:
-            await self.action_tab(word)
-        elif word and word.startswith("agent "):
-            self.show_agent(word.removeprefix("agent ").strip())
-        elif word:
-            self.flash(f"nothing is called {word!r}", "warning")
 
     @work
     async def action_choose_theme(self) -> None:

@@ -87,7 +87,11 @@ class KeysScreen(PageScreen):
                 groups.setdefault(name or "Here", []).append(
                     (app.get_key_display(binding), binding.description)
                 )
-        self.groups = sorted(groups.items(), key=lambda group: group[0] == "Everywhere")
+        # Those of the tab first: a low screen shows no more.
+        last = ("Here", "Everywhere")
+        self.groups = sorted(
+            groups.items(), key=lambda group: last.index(group[0]) if group[0] in last else -1
+        )
         table = Table.grid(padding=(0, 2))
         for name, keys in self.groups:
             for key, words in [("", f"[b]{name}[/b]"), *keys, ("", "")]:
@@ -142,31 +146,6 @@ class ChooseScreen(Dialog[str]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.dismiss(self._values[event.option_index])
-
-
-class JumpScreen(Dialog[str]):
-    """The line after `:`; the word that was entered, completed."""
-
-    DEFAULT_CSS = """
-    JumpScreen { align: left bottom; background: transparent; }
-    """
-
-    def __init__(self, words: Sequence[str]) -> None:
-        super().__init__("")
-        self._words = words
-
-    def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder=f"go to: {', '.join(self._words[:3])} ...",
-            suggester=SuggestFromList(self._words, case_sensitive=False),
-        )
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter takes the first word with this beginning."""
-        event.stop()
-        typed = event.value.strip().lower()
-        fits = (word for word in self._words if typed and word.lower().startswith(typed))
-        self.dismiss(next(fits, event.value.strip()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import sys
@@ -92,39 +91,38 @@ def _export(args: Args, client: Caller) -> None:
 def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[Path], T]) -> T:
     """Write `pieces` into a file, for its owner alone.
 
-    They go into `FILE.part`, which takes its place once it is complete, checked and on the disk.
+    They go into a file beside it, which takes its place once it is complete, checked and on the
+    disk.
     If anything fails, an existing file is unchanged.
 
     Args:
         pieces: the content; an error while they come ends it.
         file: where to.
         force: whether a file that is there may be replaced.
-        check: looks at the complete `FILE.part`, and may refuse it; gives what is returned.
+        check: looks at the complete file, and may refuse it; gives what is returned.
 
     Raises:
-        Conflict: the file is there already, or not a regular file, or another command
-            is writing it.
+        Conflict: the file is there already, or not a regular file.
         ThermoclineError: the disk refuses.
     """
     _refuse_taken(file, force=force)
     pieces = _begun(pieces)
-    part = file.with_name(f"{file.name}.part")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    # Of two commands at once each writes its own.
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         handle = os.open(part, flags, _READABLE_BY_OWNER)
     except OSError as error:
         raise _refused(error, str(file)) from error
     try:
         with os.fdopen(handle, "wb") as out:
-            _lock(out.fileno(), part)
             _write(pieces, out.fileno(), str(part))
             os.fsync(out.fileno())
             checked = check(part)
             _refuse_taken(file, force=force)
             part.replace(file)
-    except BaseException as error:
-        if not isinstance(error, _Busy):
-            part.unlink(missing_ok=True)
+    except BaseException:
+        part.unlink(missing_ok=True)
         raise
     # Some file systems, such as those of USB sticks, cannot sync a folder.
     with contextlib.suppress(OSError):
@@ -149,10 +147,6 @@ def _begun(pieces: Iterable[bytes]) -> Iterable[bytes]:
     return chain([next(coming, b"")], coming)
 
 
-class _Busy(Conflict):
-    """Another command writes the same file, and will remove it."""
-
-
 def _refuse_taken(file: Path, *, force: bool) -> None:
     if not os.path.lexists(file):
         return
@@ -162,20 +156,6 @@ def _refuse_taken(file: Path, *, force: bool) -> None:
         )
     if not force:
         raise Conflict(f"cannot write {file}: it is there already", hint="--force replaces it")
-
-
-def _lock(handle: int, part: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The command that held it may have renamed it by now.
-        mine = os.path.samestat(os.fstat(handle), os.stat(part))  # noqa: PTH116
-    except (BlockingIOError, FileNotFoundError):
-        mine = False
-    if not mine:
-        raise _Busy(f"cannot write {part}: another command is writing it", hint="let it finish")
-    # A file that an earlier run left may be readable by others, and is not empty.
-    os.fchmod(handle, _READABLE_BY_OWNER)
-    os.ftruncate(handle, 0)
 
 
 def _write(pieces: Iterable[bytes], handle: int, name: str) -> int:

@@ -83,16 +83,16 @@ def _reading(
         if source.head.startswith(_ZIP) and (fault := source.obstacle) is not None:
             raise InvalidInput(f"cannot import {fault.place}: it {fault.why}")
         _refuse_database(source)
-        if not source.is_folder:
-            state_files.format_of(source.head, source.path.name)
         is_empty = source.is_folder and not any(source.path.iterdir())
-        why = ": the folder is empty" if is_empty else ""
-        names = ", ".join(formats.NAMES)
-        raise InvalidInput(
-            f"cannot tell what {source.path} is{why}",
-            field="format",
-            hint=f"say so: --format {names}",
-        )
+        text = f"cannot tell what {source.path} is" + ": the folder is empty" * is_empty
+        names = [*formats.NAMES]
+        if not source.is_folder:
+            names += _FILES
+            try:
+                state_files.format_of(source.head, source.path.name)
+            except InvalidInput as error:
+                text = error.message.replace("the file", str(source.path))
+        raise InvalidInput(text, field="format", hint=f"say so: --format {', '.join(names)}")
     if args.format:
         _agree(args, args.format, detected)
     format_ = formats.named(args.format or detected[0])

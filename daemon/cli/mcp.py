@@ -15,7 +15,7 @@ import time
 
 from ..client.caller import Caller, url_path
 from ..client.errors import ApiError, ClientError, DaemonUnreachable, explained
-from ..client.wire import named, quoted
+from ..client.wire import named
 from ..runtime import VERSION
 from ..runtime.places import default_socket
 from ..runtime.project import FILE, OFF, project_of
@@ -30,25 +30,11 @@ if TYPE_CHECKING:
 MODERN: Final = ("2026-07-28",)
 LEGACY: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _VERSIONS: Final = (*MODERN, *LEGACY)
-# Versions in which a line may be a list of requests.
-_WITH_BATCHES: Final = ("2025-03-26",)
 _META: Final = "io.modelcontextprotocol/"
 _INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": VERSION}
 _LIFE_MS: Final = 3_600_000
 _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -32601, -32602
-_NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603
-# It turns the resources of a server into four more tools, and reads none by itself.
-_WITHOUT_RESOURCES: Final = ("openclaw",)
-_HOT: Final = "memory://hot"
-_MEMORY: Final = "memory://"
-_HOT_RESOURCE: Final = {
-    "uri": _HOT, "name": "hot", "title": "Hot state", "mimeType": "text/markdown",
-    "description": "Who the user is, what goes on, and what was learned",
-}  # fmt: skip
-_MEMORY_TEMPLATE: Final = {
-    "uriTemplate": f"{_MEMORY}{{id}}", "name": "memory", "title": "A memory by its id",
-    "mimeType": "application/json",
-}  # fmt: skip
+_NO_VERSION, _FAULT = -32022, -32603
 _STARTING_SECONDS: Final = 15.0
 # Far more than the daemon takes by default; a longer line is dropped as it comes.
 _LONGEST_LINE: Final = 8 << 20
@@ -129,8 +115,6 @@ class Bridge:
         # Requests under way, with the keys of their ids, which a client may use twice; a
         # cancelled request leaves.
         self._waiting: dict[threading.Thread, Any] = {}
-        self._client = ""
-        self._takes_batches = False
         self._methods: Final[dict[str, Callable[[dict[str, Any], bool], dict[str, Any]]]] = {
             "server/discover": lambda *_: {"supportedVersions": _VERSIONS, **self._about()},
             "initialize": self._initialize,
@@ -138,9 +122,7 @@ class Bridge:
             "tools/list": lambda *_: {"tools": self._offered},
             "tools/call": self._call,
             "prompts/list": lambda *_: {"prompts": []},
-            "resources/list": lambda *_: {"resources": [_HOT_RESOURCE]},
-            "resources/templates/list": lambda *_: {"resourceTemplates": [_MEMORY_TEMPLATE]},
-            "resources/read": self._read,
+            "resources/list": lambda *_: {"resources": []},
         }
 
     def run(self, lines: BinaryIO) -> None:
@@ -162,14 +144,11 @@ class Bridge:
         except (ValueError, RecursionError):
             self._send(None, error=_Refused(_PARSE_ERROR, "the line is not JSON").error)
             return
-        if isinstance(message, list) and message and self._takes_batches:
-            self._begin(None, self._answer_all, message)
-            return
         if (why := _wrong(message)) is not None:
             key, text = why
             self._send(key, error=_Refused(_NO_REQUEST, text).error)
         elif isinstance(message, dict) and isinstance(message.get("method"), str):
-            if "id" in message and message["method"] in ("tools/call", "resources/read"):
+            if "id" in message and message["method"] == "tools/call":
                 self._begin(_key(message["id"]), self._answer_cancellable, message)
             elif "id" in message:
                 self._write(self._answer(message))
@@ -187,18 +166,6 @@ class Bridge:
         answer = self._answer(message)
         if self._waiting.pop(threading.current_thread(), self) is not self:
             self._write(answer)
-
-    def _answer_all(self, batch: list[Any]) -> None:
-        """Answer a batch, one request after the other, in one line."""
-        answers = []
-        for message in batch:
-            if (why := _wrong(message)) is not None:
-                answers.append(_response(why[0], error=_Refused(_NO_REQUEST, why[1]).error))
-            elif "id" in message and "method" in message:
-                answers.append(self._answer(message))
-        if answers:
-            self._write(answers)
-        self._waiting.pop(threading.current_thread(), None)
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -234,33 +201,26 @@ class Bridge:
             raise _Refused(_NO_VERSION, "this version of the protocol is not supported", data)
         info = meta.get(f"{_META}clientInfo") or params.get("clientInfo")
         if isinstance(info, dict):
-            self._client = str(info.get("name", "")).lower()
-            self._daemon.program = named(self._client) or "mcp"
+            self._daemon.program = named(str(info.get("name", "")).lower()) or "mcp"
         handler = self._methods.get(method)
         if handler is None:
             raise _Refused(_NO_METHOD, f"no such method: {method[:100]}")
         result = handler(params, modern)
         if not modern:
             return result
-        if method.endswith(("/list", "/read", "/discover")):
+        if method.endswith(("/list", "/discover")):
             result |= {"ttlMs": _LIFE_MS, "cacheScope": "private"}
-        if method == "resources/read":
-            result["ttlMs"] = 0
         return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _INFO}}
 
     def _initialize(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
         requested = params.get("protocolVersion")
         version = requested if requested in LEGACY else LEGACY[0]
-        self._takes_batches = version in _WITH_BATCHES
         return {"protocolVersion": version, "serverInfo": _INFO, **self._about()}
 
     def _about(self) -> dict[str, Any]:
-        capabilities: dict[str, Any] = {"tools": {}}
-        if not self._client.startswith(_WITHOUT_RESOURCES):
-            capabilities["resources"] = {}
         find, keep = _FIND_AND_KEEP[self._preset]
         text = _INSTRUCTIONS.format(find=find) + (_KEEPING.format(keep=keep) if keep else "")
-        return {"capabilities": capabilities, "instructions": text}
+        return {"capabilities": {"tools": {}}, "instructions": text}
 
     def _call(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
         name, arguments = params.get("name"), params.get("arguments")
@@ -278,21 +238,6 @@ class Bridge:
             return {"content": [_text(_error_text(error))], "isError": True}
         written = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
         return {"content": [_text(written)], "structuredContent": reply, "isError": False}
-
-    def _read(self, params: dict[str, Any], modern: bool) -> dict[str, Any]:
-        uri = str(params.get("uri"))
-        try:
-            if uri == _HOT:
-                text, kind = self._ask("GET", "/api/hot/markdown"), "text/markdown"
-            elif uri.startswith(_MEMORY) and len(uri) > len(_MEMORY):
-                memory = self._ask("GET", f"/api/memory/{quoted(uri.removeprefix(_MEMORY))}")
-                text, kind = json.dumps(memory, ensure_ascii=False), "application/json"
-            else:
-                raise ApiError("not_found", f"no resource is called {uri[:200]}")
-        except (ClientError, OSError, ValueError) as error:
-            code = _WRONG_PARAMETERS if modern else _NO_RESOURCE
-            raise _Refused(code, _error_text(error), {"uri": uri}) from error
-        return {"contents": [{"uri": uri, "mimeType": kind, "text": text}]}
 
 
 class _DaemonConnection:

@@ -98,8 +98,6 @@ def _store(args: Args, client: Caller) -> None:
 
 def _update(args: Args, client: Caller) -> Shown:
     changes = fields_of(args) | args.present("text")
-    if args.merged_into is not None:
-        changes["merged_into"] = args.merged_into or None
     if args.no_tags:
         changes["tags"] = []
     if not changes:
@@ -227,7 +225,6 @@ VERBS: Final = {
         ID                          its id, or at least its first 4 characters
         --text TEXT                 the new text; - reads it from stdin
         {FIELDS}
-        --merged-into ID            the memory that replaces it
         --no-tags                   remove its tags""",
         note=(
             "Fields that are not given keep their value; --tag, --url, --cmd and --path replace\n"

@@ -12,7 +12,7 @@ import time
 
 from ..client.errors import ApiError
 from ..client.wording import dollars, number_of, size
-from .terminal import cut, one_line, show_rows, span, visible
+from .terminal import show_rows, span, visible
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import say
 
@@ -154,7 +154,6 @@ def _is_anothers(uid: int) -> bool:
 
 
 # `thermocline encoder`.
-_QUOTED_CELLS: Final = 40
 _HOW: Final = """\
 no encoder is configured: memories are found by their words and concepts
 with one they are found by their meaning, too; it is a model on this device or elsewhere:"""
@@ -167,7 +166,7 @@ _EXAMPLES: Final = (
 
 
 def _encoder(_: Args, client: Caller) -> Shown:
-    if client.call("GET /api/encoder")["encoder"] is None:
+    if client.call("GET /api/status").get("encoder") is None:
         return _show_how
     trial = client.call("POST /api/encoder/try")
     return lambda: show_rows(_rows(trial))
@@ -186,7 +185,7 @@ def _show_how() -> None:
 
 
 def _rows(trial: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    encoder, estimate, near = trial["encoder"], trial.get("estimate"), trial.get("nearest")
+    encoder, estimate = trial["encoder"], trial.get("estimate")
     yield "encoder", f"{encoder['model']}, {encoder['state']}"
     yield "vectors", f"{encoder['dimensions']} dimensions"
     goes_to = encoder["goes_to"]
@@ -198,9 +197,6 @@ def _rows(trial: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "time",
         f"{tried} in {_time(trial['seconds'])}, a query in {_time(trial['query_seconds'])}",
     )
-    if near is not None:
-        texts = (cut(one_line(text), _QUOTED_CELLS) for text in near["texts"])
-        yield "nearest", f"{' / '.join(texts)} (cosine {near['cosine']:.2f})"
     if estimate is not None:
         cost = "free"
         if estimate["tokens"]:

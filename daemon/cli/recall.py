@@ -192,9 +192,8 @@ VERBS: Final = {
         --weights NAME=N,…          weights of match, recency, importance, semantic; default: as
                                     configured
         --preset tinyclaw|scalyclaw  rank by that system's formula
-        --mode keyword|tree|llm|hybrid  keyword: full text (default); tree: categories only; llm: a
-                                    model chooses the categories; hybrid: keyword, and llm if the
-                                    model answers in time
+        --mode keyword|tree|llm     keyword: full text (default); tree: categories only; llm: a
+                                    model chooses categories, too
         --now TIME                  the time to which words like yesterday refer
         {DATABASE}""",
         note='example:\n  thermocline retrieve "what does Ana drink?" --limit 3 --explain',

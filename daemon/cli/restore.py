@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from .usage import Args, Form, Verb
 from .values import refuse, say, text_in
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..cloud.join import AgentRestored, RestoreRequest, RestoreSize
+    from ..cloud.join import AgentRestored, RestoreRequest
     from ..cloud.unpack import Restored
 
 # Verifying fetches all rows over a line of any speed.
@@ -48,7 +48,7 @@ def _check(args: Args) -> None:
     key = args.recovery_key_file
     of_database = database or args.keep_going or args.wait is not None
     refuse(args.file is not None and of_database, "a FILE needs no database: leave out its options")
-    others = (database, key, args.file, args.to, args.config, args.sets, args.replace, args.dry_run)
+    others = (database, key, args.file, args.to, args.config, args.sets, args.replace)
     refuse(
         args.verify and any(others), "--verify uses the daemon's own database: leave out the rest"
     )
@@ -69,7 +69,6 @@ def _request(args: Args) -> RestoreRequest:
         token=token_of(args),
         recovery_key=text_in(args.recovery_key_file).strip() if args.recovery_key_file else None,
         replace=bool(args.replace),
-        dry_run=bool(args.dry_run),
         keep_going=bool(args.keep_going),
         give_up_seconds=wait,
         config=Path(args.config).expanduser() if args.config else None,
@@ -78,16 +77,9 @@ def _request(args: Args) -> RestoreRequest:
 
 
 def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: bool) -> int:
-    from ..cloud import command, join  # noqa: PLC0415 - likewise
+    from ..cloud import command  # noqa: PLC0415 - likewise
 
-    if request.dry_run:
-        measured = command.from_replica(request, join.Restorer.measure)
-        if as_json:
-            show_json(msgspec.to_builtins({"dry_run": True, "agents": measured}))
-        else:
-            _show_measured(measured)
-        return 0
-    outcome = command.from_replica(request, join.Restorer.join)
+    outcome = command.from_replica(request)
     if as_json:
         failed = {name: error.as_dict() for name, error in outcome.failed.items()}
         show_json({"restored": msgspec.to_builtins(outcome.restored), "failed": failed})
@@ -130,8 +122,7 @@ def _from_file(request: RestoreRequest, *, as_json: bool) -> int:
         show_json(msgspec.to_builtins(restored))
     else:
         show_rows(_rows_of_file(restored))
-        if not restored.dry_run:
-            print(f"\nnext: {_start(request)}")
+        print(f"\nnext: {_start(request)}")
     return 0
 
 
@@ -178,20 +169,8 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
         yield "", f"it contains {restored.unsent:,} changes that were never sent to the replica"
 
 
-def _show_measured(measured: Sequence[RestoreSize]) -> None:
-    for each in measured:
-        others = sum(each.counts.values()) - each.counts.get("memory", 0)
-        held = number_of(each.counts.get("memory", 0), "memory", "memories")
-        text = (
-            f"{visible(each.agent)}: {held}"
-            f" and {number_of(others, 'other row', 'other rows')}, about"
-            f" {span(max(each.seconds, 1.0))}; to be restored to {each.folder}"
-        )
-        print(text + (", which already holds a memory: --replace renames it" if each.taken else ""))
-
-
 def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
-    yield ("would restore" if restored.dry_run else "restored"), visible(restored.agent)
+    yield "restored", visible(restored.agent)
     archived = restored.archived
     made = moment(archived.made_at)
     yield "backed up", f"{made}, agent {archived.agent}, device {archived.device}"
@@ -213,7 +192,6 @@ VERBS: Final = {
         options=f"""
         FILE                    an archive that `thermocline backup` wrote
         --to, --state-dir DIR   where the memories are kept
-        --dry-run               change nothing, and show what is there
         --replace               rename the memory that is in the way
         --keep-going            leave out damaged rows
         --wait SECONDS          how long to wait for a replica that cannot be reached (default

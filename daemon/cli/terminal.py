@@ -176,8 +176,8 @@ def warn(answer: Mapping[str, Any]) -> None:
             say(visible(text))
 
 
-def show_rows(rows: Iterable[Iterable[str]]) -> None:
-    """Print rows as aligned columns, the last one cut where the terminal ends."""
+def show_rows(rows: Iterable[Iterable[str]], *, is_whole: bool = False) -> None:
+    """Print rows as aligned columns, the last one cut where the terminal ends, or continued."""
     columns = width()
     table = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(cells, column)) for column in zip(*table, strict=True)]
@@ -185,7 +185,18 @@ def show_rows(rows: Iterable[Iterable[str]]) -> None:
         padded = [
             cell + " " * (size - cells(cell)) for cell, size in zip(row[:-1], widths, strict=False)
         ]
-        print(cut("  ".join([*padded, row[-1]]).rstrip(), columns))
+        line = "  ".join([*padded, row[-1]]).rstrip()
+        if columns is not None and is_whole and cells(line) > columns:
+            import textwrap  # noqa: PLC0415 - seldom needed
+
+            begin = " " * min(columns // 4, sum(widths[:-1]) + 2 * len(padded))
+            print(
+                "\n".join(
+                    textwrap.wrap(line, columns, subsequent_indent=begin, break_on_hyphens=False)
+                )
+            )
+        else:
+            print(cut(line, columns))
 
 
 def cut(text: str, columns: int | None) -> str:

@@ -142,7 +142,7 @@ def _sync(args: Args, client: Caller) -> Shown:
         nothing = not (done["sent"] or done["received"] or done["refused"])
         return f"{text}: nothing to do" if nothing else text
     status = client.call("GET /api/sync")
-    return lambda: show_rows(_sync_rows(status))
+    return lambda: show_rows(_sync_rows(status), is_whole=True)
 
 
 def _counts(answer: Answer) -> str:
@@ -155,7 +155,9 @@ def _counts(answer: Answer) -> str:
 def _sync_rows(status: Answer) -> Iterator[tuple[str, str]]:
     yield "replica", _replica(status)
     if epoch := status.get("seal_epoch"):
-        yield "sealed", f"only your devices can read it (key {epoch}); EvoClaw's views are empty"
+        before = "NOT YET: rows from before are there until all are sealed"
+        who = before if status.get("unsealed") else "only your devices can read it"
+        yield "sealed", f"{who} (key {epoch}); EvoClaw's views are empty"
     yield "state", phase_of(AnswerFields.of(status))
     if status.get("message"):
         yield "", status["message"]
@@ -221,7 +223,7 @@ def _devices(args: Args, client: Caller) -> Shown:
     if not devices:
         return lambda: say("no device has replicated yet")
     head = ("device", "name", "first contact", "last contact", "rows behind", "release", "")
-    return lambda: show_rows([head, *map(_device, devices)])
+    return lambda: show_rows([head, *map(_device, devices)], is_whole=True)
 
 
 def _device(device: Answer) -> tuple[str, ...]:

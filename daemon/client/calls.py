@@ -315,8 +315,7 @@ class Calls:
     upkeep = Method(lambda: schemas.upkeep.UpkeepStatus, "GET /api/upkeep")
     # Import a text, a path or a database, as `ImportBody` describes it.
     import_ = Method(lambda: schemas.sync.Imported, "POST /api/import")
-    # The model that encodes texts as vectors; a trial of it with the newest memories.
-    encoder = Method(lambda: schemas.stats.EncoderView, "GET /api/encoder")
+    # A trial, with the newest memories, of the model that encodes texts as vectors.
     try_encoder = Method(lambda: schemas.stats.EncoderTrial, "POST /api/encoder/try")
     # The agents of this daemon; its state, its problems, the sizes of the open agents.
     agents = Method(lambda: schemas.status.AgentList, "GET /api/agents")

@@ -7,11 +7,11 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from getpass import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -24,7 +24,7 @@ from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from .archive import is_sealed
-from .join import Restorer, RestoreRequest, give_keys
+from .join import Outcome, Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
 from .unpack import Restored, restore_file
 from .usage import FILE as USAGE_FILE
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from .keychain import Keychain
 
-T = TypeVar("T")
 _PER_AGENT: Final = "{agent}"
 _ELSEWHERE_SECONDS: Final = 5.0
 _NAME_KEY: Final = "name a file with the recovery key: --recovery-key-file"
@@ -57,21 +56,20 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
             await _ask(keychain, header.recovery, request)
         opened = partial(keychain.unsealed, file)
         restored = await restore_file(file, request, rules=rules, say=say, opened=opened)
-        if not request.dry_run:
-            await keychain.save()
-            give_keys(request.state_dir)
+        await keychain.save()
+        give_keys(request.state_dir)
         return restored
 
     return asyncio.run(unseal())
 
 
-def from_replica(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T]]) -> T:
-    """Restore from a database, or measure it. Blocking; after Ctrl-C another run resumes it."""
+def from_replica(request: RestoreRequest) -> Outcome:
+    """Restore from a database. Blocking; after Ctrl-C another run resumes it."""
     os.umask(0o077)
     settings = _settings(request)
     account = _account(request, settings, os.environ)
     try:
-        return asyncio.run(_with(account, request, settings, work))
+        return asyncio.run(_join(account, request, settings))
     except ReplicaRefused as error:
         code = error.code.removeprefix("replica_")
         if code != "unauthorized" or account.token is not None or not _can_ask():
@@ -79,15 +77,10 @@ def from_replica(request: RestoreRequest, work: Callable[[Restorer], Awaitable[T
             raise
     token = Secret(getpass(f"token of {account.url}: ", sys.stderr))
     account = msgspec.structs.replace(account, token=token)
-    return asyncio.run(_with(account, request, settings, work))
+    return asyncio.run(_join(account, request, settings))
 
 
-async def _with(
-    account: Account,
-    request: RestoreRequest,
-    settings: Settings,
-    work: Callable[[Restorer], Awaitable[T]],
-) -> T:
+async def _join(account: Account, request: RestoreRequest, settings: Settings) -> Outcome:
     usage = UsageLog(request.state_dir / USAGE_FILE, atomic.write, time.time)
     with our_errors():
         remote = await connect(account, count=usage.count)
@@ -114,7 +107,7 @@ async def _with(
         open_keys=open_keys,
     )
     try:
-        return await work(joiner)
+        return await joiner.join()
     finally:
         progress.end()
         await remote.close()

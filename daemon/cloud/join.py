@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Approximately what one processor writes and compares.
-_ROWS_A_SECOND: Final = 8000
 
 
 class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +71,6 @@ class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
     token: str | None = None
     recovery_key: str | None = None  # opens a sealed database; None: it is asked for
     replace: bool = False  # set aside what is there, instead of refusing
-    dry_run: bool = False  # change nothing
     keep_going: bool = False  # restore the other rows, though some on the replica are damaged
     # Fail when the replica cannot be reached for this long; None: wait.
     give_up_seconds: float | None = None
@@ -93,16 +91,6 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
     lost: tuple[str, ...]  # what could not be restored, a line each
     unindexed: int  # memories that the daemon has still to index
     seconds: float  # of this run
-
-
-class RestoreSize(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of a restore, and its estimated time."""
-
-    agent: str
-    folder: str
-    taken: bool  # whether a memory is in the place
-    counts: dict[str, int]  # live rows by kind
-    seconds: float
 
 
 class Outcome(msgspec.Struct):
@@ -159,12 +147,6 @@ class Restorer:
         self._waiting = waiting
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._run_file = request.state_dir / "agents" / RUN_FILE
-
-    async def measure(self) -> list[RestoreSize]:
-        """Count, and change nothing; `NotFound` without anything to restore. A daemon may run."""
-        with our_errors():
-            await self._unlock()
-            return [await self._measure(name) for name in await self._names()]
 
     async def join(self) -> Outcome:
         """Restore. A failure of one agent does not stop the other restores.
@@ -252,17 +234,6 @@ class Restorer:
         except (OSError, msgspec.MsgspecError):
             return _Run(self._url)
         return earlier if earlier.url == self._url else _Run(self._url)
-
-    async def _measure(self, agent: str) -> RestoreSize:
-        there = await self._patiently(lambda: digests.of_replica(self._replica(agent)))
-        place, rows = self._place(agent), sum(digest.rows for digest in there.values())
-        return RestoreSize(
-            agent=agent,
-            folder=str(place.folder),
-            taken=place.is_taken(),
-            counts={kind: digest.live for kind, digest in there.items() if digest.live},
-            seconds=round(rows / _ROWS_A_SECOND, 1),
-        )
 
     async def _join_all(self) -> Outcome:
         request, run = self._request, self._run()

@@ -203,6 +203,7 @@ class Loop:
             url=self.account.url,
             configured_by=self.account.source,
             seal_epoch=self.replica.form.epoch,
+            unsealed=self.replicator.is_taking_over,
             **state,
         )
 

@@ -25,7 +25,7 @@ _AT_ONCE: Final = 2000
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was restored, or with `dry_run` would be."""
+    """What was restored."""
 
     agent: str  # by whose name it is restored
     folder: str  # where to
@@ -36,7 +36,6 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     size_bytes: int
     skipped: tuple[Skipped, ...]  # what the workspace held and the archive does not
-    dry_run: bool
 
 
 async def restore_file(
@@ -50,9 +49,9 @@ async def restore_file(
     """Restore an archive that `thermocline backup` wrote. Needs no daemon.
 
     Everything is read, checked and applied before it is moved into its place, all at once. However
-    it is interrupted, the place is as it was, or the next start of the daemon finishes it. With
-    `dry_run` the archive is only checked. `opened` opens what is in a sealed one. Errors are those
-    of `archive.read`, `Target.refuse_taken` and `locked`.
+    it is interrupted, the place is as it was, or the next start of the daemon finishes it.
+    `opened` opens what is in a sealed one. Errors are those of `archive.read`,
+    `Target.refuse_taken` and `locked`.
     """
     say(f"checking {file}")
     # The state folder may not be there yet.
@@ -61,21 +60,17 @@ async def restore_file(
     contents = archive.read(file, room=room, opened=opened)
     # The files of the workspace come out of the archive.
     place = Target(request.state_dir, request.agent or contents.manifest.agent, (CREDENTIALS_FILE,))
-    rows, aside, refused = sum(contents.manifest.counts.values()), None, 0
-    if request.dry_run:
-        if not request.replace:
-            place.refuse_taken()
-    else:
-        try:
-            with locked(request.state_dir, f"a restore of {file}"):
-                if not request.replace:
-                    place.refuse_taken()
-                say(f"applying {rows:,} rows, {contents.size:,} bytes")
-                refused, aside = await _restore(file, place, rules, opened)
-        except OSError as error:
-            if error.filename == str(file):
-                raise
-            raise translate_os(error, request.state_dir) from error
+    rows = sum(contents.manifest.counts.values())
+    try:
+        with locked(request.state_dir, f"a restore of {file}"):
+            if not request.replace:
+                place.refuse_taken()
+            say(f"applying {rows:,} rows, {contents.size:,} bytes")
+            refused, aside = await _restore(file, place, rules, opened)
+    except OSError as error:
+        if error.filename == str(file):
+            raise
+        raise translate_os(error, request.state_dir) from error
     return Restored(
         agent=place.agent,
         folder=str(place.folder),
@@ -85,7 +80,6 @@ async def restore_file(
         files=len(contents.files),
         size_bytes=contents.size,
         skipped=contents.skipped,
-        dry_run=request.dry_run,
     )
 
 

@@ -38,7 +38,6 @@ def keys(loaded: Loaded) -> list[ConfigKey]:
             # An entry of a map is explained with the map.
             help=next(helps[path[:end]] for end in range(len(path), 0, -1) if path[:end] in helps),
             expected=allowed(type_at(path)),
-            schema=msgspec.json.schema(type_at(path)),
             needs_restart=at_start(path),
         )
         for path, value in leaves(loaded.settings)

@@ -211,6 +211,12 @@ _SCALYCLAW: Final[dict[KeyPath, KeyPath | None]] = {
     ("scoreThreshold",): None,
     ("embeddingModel",): None,
 }
+# Nor do its programs read them.
+_EVOCLAW: Final[dict[KeyPath, KeyPath | None]] = {
+    ("warm_eviction",): None,
+    ("tree_prune",): None,
+    ("tree_rebuild",): None,
+}
 _IN_TOKENS: Final = frozenset({("chunking", "tokens"), ("chunking", "overlap")})
 
 
@@ -257,6 +263,8 @@ def _joined(pairs: list[tuple[str, Json]]) -> Pairs:
 
 def _names_of(key: str, block: Json) -> dict[KeyPath, KeyPath | None] | None:
     """The names of the system whose block it is."""
+    if key == "consolidation":
+        return _EVOCLAW
     if key not in {_BLOCK, "index"} or not isinstance(block, Pairs):
         return None
     present = {name for name, _ in block}

@@ -20,7 +20,6 @@ from ..schemas.recall import Preset
 Json: TypeAlias = Any
 KeyPath: TypeAlias = tuple[str, ...]
 Role: TypeAlias = Literal["read", "write", "admin"]
-Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
 Purpose: TypeAlias = Literal[
     "distil", "observe", "episode", "tree", "merge", "rebuild", "ingest", "compact", "embed"
 ]
@@ -119,7 +118,6 @@ AT_START: Final = {
     "agent_id": None,
     "agents": None,
     "socket": ("path", "mode", "group", "max_connections", "max_body_bytes"),
-    "store": ("readers_per_agent", "cache_kb"),
     "sync": ("device_name",),
 }
 # With these keys a caller could let the daemon read or write any file of its user, send keys and
@@ -191,14 +189,6 @@ class Ingest(msgspec.Struct, frozen=True, kw_only=True):
     categories: dict[ShortText, CategoryPath] = {}
 
 
-class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
-    """EvoClaw's schedules of three upkeep steps; None: that of the run to which a step belongs."""
-
-    warm_eviction: Schedule | None = None
-    tree_prune: Schedule | None = None
-    tree_rebuild: Schedule | None = None
-
-
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
     """Whether upkeep merges memories, and which of them a model may combine."""
 
@@ -247,10 +237,8 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     idle_close_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 300.0
     max_open_agents: Count = 16
-    readers_per_agent: Annotated[int, Meta(ge=1, le=64)] = 2
     state_file_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)] = 0.25
     state_file_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 2.0
-    cache_kb: Annotated[int, Meta(ge=64, le=1_048_576)] = 256
     history_mb: Annotated[float, Meta(ge=0, le=100_000)] = 16.0
 
     @property
@@ -275,7 +263,6 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     weights: Weights = Weights()
     candidates: Count = 40
     common_word_share: Share = 0.02
-    hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
     embed_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 150
     synonyms: dict[str, list[str]] = {}
 
@@ -315,7 +302,6 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True):
     min_chars: Annotated[int, Meta(ge=0, le=1_000_000)] = 200
     idle_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 120.0
     timeouts: ModelTimeouts = ModelTimeouts()
-    cache_entries: Annotated[int, Meta(ge=0, le=10_000)] = 256
 
     @property
     def main(self) -> str | None:
@@ -434,7 +420,6 @@ class Settings(Rules, frozen=True, kw_only=True):
     sync: Sync = Sync()
     distillation: Distillation = Distillation()
     upkeep: UpkeepTimes = UpkeepTimes()
-    consolidation: Consolidation = Consolidation()
     observe: Observe = Observe()
     index: IndexSettings = IndexSettings()
     llm: Llm = Llm()

@@ -204,7 +204,7 @@ class IndexDatabase:
 
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
-            self._db = chunk_database.open_index(self._place.folder, self._place.cache_kb)
+            self._db = chunk_database.open_index(self._place.folder)
         return self._db
 
 

@@ -155,10 +155,12 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
 
 MOST_CHARS: Final = 16_000
 _COMMAND: Final = re.compile(r"\s*(?:/[^\s/.]*(?:\s|$)|![a-z])")
-# How hosts mark recalled memories: an element, MEMORY.md and its section, TinyClaw's block.
+# How hosts mark recalled memories, and reminders of theirs: an element, MEMORY.md and its section,
+# TinyClaw's block.
 _RECALLED: Final = re.compile(
     r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
-    r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?)"
+    r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?"
+    r"|system-reminder|task-notification)"
     r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->"
     r"|^\[(?P<close>/)?(?P<block>MEMORY)\]$"
     r"|^(?:(?P<file># MEMORY\.md) - Long-Term Context|(?P<foot>\*Generated: [^\n]{1,40}\*))$",
@@ -202,7 +204,7 @@ def is_command(text: str) -> bool:
 
 
 def without_recalled(text: str) -> str:
-    """`text` without the memories that a host put into it."""
+    """`text` without the memories and reminders that a host put into it."""
     begun: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
     for mark in _RECALLED.finditer(text):

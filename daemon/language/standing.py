@@ -4,14 +4,15 @@ Who somebody is, how to answer, what must never happen, what a body cannot bear.
 ways to say this than phrases could list, so a sentence is weighed: what speaks for it (never,
 nobody, only, a limit, health, an order) against what tells of one event (a past tense, a day, a
 place, a doubt). A sentence has each signal once, however many words tell it. The words are those
-of `[standing]` in the lexicon; `tests/benchmarks/fit_standing.py` fits the weights.
+of `[standing]` in the lexicon, and those of the concepts of some fields of life;
+`tests/benchmarks/fit_standing.py` fits the weights.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
@@ -20,23 +21,37 @@ from ..memory.similarity import fold
 from .cues import is_injected, names_told, signals_of
 from .openings import Entry, Finder
 from .sentences import sentences
+from .thesaurus import FIRST_CODE, thesaurus
 from .vocabulary import cue, entries_of, languages, whole_expression
 
 # A longer text is a document and not a statement: it would fill the context block by itself.
 _LONGEST: Final = 400
 _WORD: Final = re.compile(r"[\w']+")
-_THRESHOLD: Final = 2.4
+_THRESHOLD: Final = 2.9
+# What may stand: shown where it has to do with a request.
+_POSSIBLE: Final = 1.6
 # What else speaks against a sentence, and for it: cues, and the signals that they are.
 _CUES: Final = ({"bygone": "bygone"}, {"rule": "rule", "vital": "vital", "identity": "vital"})
 _BEFORE: Final = r"(?:(?<!\w)|(?=[,;:.=-]))"
+# The fields of life whose concepts are signals, and the concepts of another one.
+_FIELDS: Final = frozenset({"body", "food", "family"})
+_CONTACT: Final = frozenset({
+    "answer_reply", "chat_app", "contact_reach", "email", "letter", "message", "phone",
+    "phone_call", "photo", "talk", "tell_mention", "visit", "voicemail", "whatsapp",
+})  # fmt: skip
+# Signals that say something else together.
+_PAIRS: Final = (("not", "family"), ("not", "contact"), ("family", "food"))
+# What concepts add to a sentence, but for few.
+_MOST_OF_CONCEPTS: Final = 2.0
 _BEGIN, _END = r"(?<![\w'])", r"(?![\w'])"
 WEIGHTS: Final[Mapping[str, float]] = {
-    "vital": 6.0, "rule": 5.6, "answers": 2.1, "does_not": 2.0, "forbidden": 1.8, "health": 1.8,
-    "whatever": 1.8, "reacts": 1.7, "nobody_does": 1.5, "no_such": 1.4, "rules": 1.4,
-    "bound": 1.4, "please": 1.3, "limit": 1.3, "orders": 1.0, "only": 1.0, "may_not": 1.0,
-    "forbids": 0.9, "follows": 0.9, "to_me": 0.7, "always": 0.7, "contact": 0.7, "nobody": 0.7,
-    "must": 0.6, "if": 0.5, "when_you": 0.5, "needs": 0.4, "rather": 0.3, "bygone": -0.2,
-    "has_been": -0.5, "dated": -0.5, "lies": -0.5, "was": -0.8,
+    "vital": 5.8, "rule": 5.6, "forbidden": 2.1, "whatever": 2.0, "answers": 1.9, "reacts": 1.6,
+    "health": 1.6, "rules": 1.6, "does_not": 1.4, "limit": 1.4, "nobody_does": 1.4, "bound": 1.1,
+    "follows": 1.0, "family food": 1.0, "no_such": 1.0, "if": 0.9, "please": 0.9, "always": 0.8,
+    "not family": 0.8, "forbids": 0.8, "body": 0.8, "must": 0.7, "contact": 0.7, "to_me": 0.7,
+    "not": 0.6, "may_not": 0.6, "only": 0.5, "nobody": 0.5, "needs": 0.5, "when_you": 0.4,
+    "food": 0.2, "orders": 0.2, "family": -0.1, "dated": -0.2, "bygone": -0.3, "was": -0.6,
+    "not contact": -0.6, "lies": -0.8, "has_been": -0.9,
 }  # fmt: skip
 
 
@@ -46,15 +61,21 @@ def is_standing_statement(text: str, source: str = "") -> bool:
     Questions, suppositions, reports of the past, attempts to instruct a model and what came from
     an outside source are not standing.
     """
-    if is_outside(source) or len(text) > _LONGEST:
-        return False
-    is_standing = any(
+    return not is_outside(source) and _exceeds(text, _THRESHOLD) and not is_injected(text)
+
+
+def may_stand(text: str) -> bool:
+    """Whether a short text may hold until somebody takes it back: likelier than most others."""
+    return _exceeds(text, _POSSIBLE)
+
+
+def _exceeds(text: str, threshold: float) -> bool:
+    return len(text) <= _LONGEST and any(
         # Exact in any order: those of a set differ between processes.
-        math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence, _THRESHOLD)) > _THRESHOLD
+        math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence, threshold)) > threshold
         and "question" not in signals_of(sentence)
         for sentence in sentences(text)
     )
-    return is_standing and not is_injected(text)
 
 
 def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
@@ -70,10 +91,37 @@ def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
         names.remove("rule")
     if "vital" not in names and names_told(sentence):
         names.add("vital")
-    if math.fsum(max(0.0, WEIGHTS.get(name, 0.0)) for name in names) <= least:
+    if _in_favour(names) + _MOST_OF_CONCEPTS <= least:
+        return frozenset()
+    names.update(_meant(sentence))
+    names.update(f"{first} {second}" for first, second in _PAIRS if names >= {first, second})
+    if _in_favour(names) <= least:
         return frozenset()
     names.update(_phrases(favourable=False).names_in(folded))
     return frozenset(names - {"vital"} if "doubted" in names else names)
+
+
+def _in_favour(names: Iterable[str]) -> float:
+    return math.fsum(max(0.0, WEIGHTS.get(name, 0.0)) for name in names)
+
+
+def _meant(sentence: str) -> Iterator[str]:
+    """The signals that the concepts of a sentence are."""
+    known = _concepts()
+    return (known[code] for code in thesaurus().codes_of(sentence) if code in known)
+
+
+@cache
+def _concepts() -> Mapping[str, str]:
+    """The signals that concepts are, by their codes."""
+    known: dict[str, str] = {}
+    for at, name in enumerate(thesaurus().names):
+        for code in map(chr, (FIRST_CODE + 2 * at, FIRST_CODE + 2 * at + 1)):
+            if (field := thesaurus().field_of(code)) in _FIELDS:
+                known[code] = field
+            elif name in _CONTACT:
+                known[code] = "contact"
+    return known
 
 
 def _listed() -> Iterator[tuple[str, str, str, bool]]:

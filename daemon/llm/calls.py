@@ -18,7 +18,7 @@ from ..schemas.status import WorkerState
 from .budget import Budget, UsageCounts
 from .failures import OF_THE_QUESTION, CallFailed
 from .process import ChildProcess, Timeouts
-from .wire import LONGEST_LINE, Answered, Ask, ChatMessage, Embed, Embedded, Load, Setup, Window
+from .wire import LONGEST_LINE, Answered, Ask, ChatMessage, Embed, Embedded, Load, Setup
 
 COMMAND: Final = (sys.executable, "-P", "-m", "thermocline.daemon.llm.worker")
 # An estimate for the budget: four characters per token, and a frame per message.
@@ -69,11 +69,6 @@ class ModelProcess(ChildProcess):
         if isinstance(request, Embed) or request.endpoint is None:
             await self.load()
         return await self.ask(request, kind)
-
-    async def window(self, model: str) -> int | None:
-        """The context window of a model in tokens, from litellm's table; None if unknown."""
-        await self.load()
-        return await self.ask(Window(model), int | None)  # type: ignore[arg-type]
 
     async def load(self) -> None:
         """Import litellm in the process, once, else `CallFailed`. Cancelling does not stop it."""

@@ -43,7 +43,7 @@ class Cached(msgspec.Struct, frozen=True):
 class Cache:
     """The most recently used answers, in memory; empty after a restart."""
 
-    def __init__(self, most: Callable[[], int]) -> None:
+    def __init__(self, most: int = 256) -> None:
         self._most = most
         self._answers: OrderedDict[bytes, Cached] = OrderedDict()
         self.hits = 0
@@ -67,7 +67,7 @@ class Cache:
         if len(answer.value) <= _LONGEST_ANSWER:
             self._answers[key] = answer
             self._answers.move_to_end(key)
-        while len(self._answers) > self._most():
+        while len(self._answers) > self._most:
             self._answers.popitem(last=False)
 
 
@@ -87,10 +87,6 @@ _MISSING_SECONDS: Final = 60.0
 _NO_FAULT: Final = ("off", "refused", "spent")
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
 
-# Importing litellm takes seconds; callers have a default window.
-_WINDOW_SECONDS: Final = 20.0
-_MOST_WINDOWS: Final = 256
-
 
 class _Request(msgspec.Struct, frozen=True):
     question: ModelQuestion
@@ -100,7 +96,6 @@ class _Request(msgspec.Struct, frozen=True):
     setup: Setup | None
     cost: Cost
     until: float
-    patient: bool
 
 
 class ModelClient:
@@ -129,12 +124,10 @@ class ModelClient:
         self._clear = clear
         self._problems = problems
         self._clock = failover.clock
-        self._cache = Cache(lambda: settings().cache_entries)
+        self._cache = Cache()
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
-        # The known context windows by model.
-        self._windows: dict[str, int | None] = {}
         # The configuration when a problem was reported, and when the last call failed.
         self._reported: Llm | None = None
         self._failed: Llm | None = None
@@ -148,7 +141,6 @@ class ModelClient:
         question: ModelQuestion,
         kind: type[T],
         *,
-        deadline: float | None = None,
         endpoint: str | None = None,
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`; see `model.Model`."""
@@ -156,14 +148,11 @@ class ModelClient:
         question, cleared = await asyncio.to_thread(self._cleared, question)
         usage.called(question.purpose, cleared)
         try:
-            async with asyncio.timeout(deadline):
-                reply = await self._reply(question, kind, deadline, endpoint, cost)
+            reply = await self._reply(question, kind, endpoint, cost)
         except (CallFailed, UnreadableReply, TimeoutError) as error:
             code, shown = _explained(error, self._clock() - began)
             usage.failed(question.purpose, code)
-            # A timeout by the caller's deadline is not the model's fault.
-            hasty = code == "timeout" and deadline is not None
-            if endpoint is None and not hasty and code not in _NO_FAULT:
+            if endpoint is None and code not in _NO_FAULT:
                 self._failed = self._settings()
             raise shown from error
         finally:
@@ -174,19 +163,6 @@ class ModelClient:
         seconds = self._clock() - began
         usage.answered(question.purpose, None if reply.cached else seconds, repaired=reply.repaired)
         return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
-
-    async def window(self, model: str) -> int | None:
-        """The context window of a model in tokens, from litellm's table; None if unknown."""
-        if model not in self._windows:
-            try:
-                async with asyncio.timeout(_WINDOW_SECONDS):
-                    window = await self.calls.process.window(model)
-            except (CallFailed, TimeoutError):
-                return None
-            if len(self._windows) >= _MOST_WINDOWS:
-                self._windows.clear()
-            self._windows[model] = window
-        return self._windows[model]
 
     def status(self) -> ModelStatus:
         """The state of models, for status and metrics; clears problems that are over."""
@@ -232,7 +208,6 @@ class ModelClient:
         self,
         question: ModelQuestion,
         kind: type[T],
-        deadline: float | None,
         endpoint: str | None,
         cost: Cost,
     ) -> ModelReply[T]:
@@ -248,13 +223,12 @@ class ModelClient:
             is_named(endpoint, ())
         self.calls.check_budget()
         setup = await self.setup() if endpoint is None else None
-        before = self._clock()
         process = self.calls.process
         await (process.load() if endpoint is None else process.ready())
         seconds: float = getattr(self._settings().timeouts, purpose)
-        until = self._clock() + seconds if deadline is None else before + deadline
-        request = _Request(question, form, models, endpoint, setup, cost, until, deadline is None)
-        async with asyncio.timeout(until - self._clock()):
+        until = self._clock() + seconds
+        request = _Request(question, form, models, endpoint, setup, cost, until)
+        async with asyncio.timeout(seconds):
             model, value, repaired = await self._usable(request, kind)
         self._cache.put(key, Cached(model, msgspec.json.encode(value)))
         spent = (cost.tokens_in, cost.tokens_out, cost.dollars)
@@ -321,9 +295,7 @@ class ModelClient:
             ask = msgspec.structs.replace(ask, endpoint=endpoint, anywhere=anywhere)
         call = partial(self.calls.call, request.question.purpose, request.setup, request.cost)
         try:
-            answer = await self.failover.reply(
-                call, ask, models, request.until, patient=request.patient
-            )
+            answer = await self.failover.reply(call, ask, models, request.until, patient=True)
         except CallFailed as error:
             if endpoint is None:
                 if error.code == "unloaded":

@@ -78,13 +78,12 @@ class Model(Protocol):
         question: ModelQuestion,
         kind: type[T],
         *,
-        deadline: float | None = None,
         endpoint: str | None = None,
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`.
 
-        `kind` is a msgspec struct, or a list or tuple of them; not recursive. `deadline` is the
-        timeout in seconds; None: that of the purpose, in addition to the start of the process.
+        `kind` is a msgspec struct, or a list or tuple of them; not recursive. The
+        configuration has the timeout of the purpose, to which the start of the process adds.
         `endpoint` is a server to ask instead of the configured models; it gets no key.
 
         Raises:

@@ -85,13 +85,6 @@ class Embed(msgspec.Struct, frozen=True, tag="embed"):
     number: int = 0  # chosen when it is sent
 
 
-class Window(msgspec.Struct, frozen=True, tag="window"):
-    """Asks for a model's context window in tokens; the answer is null if it is unknown."""
-
-    model: str
-    number: int = 0
-
-
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Cancel a request; a failure with the code `cancelled` follows."""
 
@@ -136,7 +129,7 @@ class Reply(msgspec.Struct, frozen=True):
     failure: Failure | None = None
 
 
-Request: TypeAlias = Load | Ask | Embed | Window | Cancel
+Request: TypeAlias = Load | Ask | Embed | Cancel
 
 
 def line(message: msgspec.Struct) -> bytes:

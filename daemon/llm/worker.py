@@ -32,7 +32,6 @@ from .wire import (
     Reply,
     Request,
     Setup,
-    Window,
     own_pipes,
     send,
     serve,
@@ -96,17 +95,6 @@ class LiteLlm:
             answered = await self._once(ask, place, structured=False)
         self._structured[at] = structured
         return answered
-
-    def window(self, model: str) -> int | None:
-        """The context window of a model in tokens, from litellm's table; None if unknown."""
-        table = self._litellm.model_cost
-        for name in (model, model.partition("/")[2]):
-            known = table.get(name) or {}
-            tokens = known.get("max_input_tokens") or known.get("max_tokens")
-            # Some entries of the table are documentation.
-            if isinstance(tokens, int) and tokens > 0:
-                return tokens
-        return None
 
     def _place(self, model: str, setup: Setup) -> _Place:
         provider = self._provider(model)
@@ -271,7 +259,7 @@ class Worker:
         self._tasks[request.number] = task
         task.add_done_callback(lambda done: self._answered(request, done))
 
-    async def _answer(self, request: Load | Ask | Embed | Window) -> Any:
+    async def _answer(self, request: Load | Ask | Embed) -> Any:
         match request:
             case Load():
                 try:
@@ -281,8 +269,6 @@ class Worker:
                     if isinstance(error, ModuleNotFoundError):
                         why = f"{error.name} is not installed"
                     raise CallFailed("unloaded", f"cannot load litellm: {why}") from error
-            case Window(model=model):
-                return self._models.window(model)
         async with asyncio.timeout(request.seconds):
             if isinstance(request, Embed):
                 if request.setup is not None:
@@ -298,7 +284,7 @@ class Worker:
 
             return await ask_endpoint(request, self._form)
 
-    def _answered(self, request: Load | Ask | Embed | Window, task: asyncio.Task[Any]) -> None:
+    def _answered(self, request: Load | Ask | Embed, task: asyncio.Task[Any]) -> None:
         del self._tasks[request.number]
         failure = None
         match None if task.cancelled() else task.exception():

@@ -31,7 +31,7 @@ from ..store import documents, hot_rows, limits, meta, tree_rows
 from ..store.transaction import Event, Transaction
 from ..tasks.similar_memories import join_similar
 from ..tasks.tree_tasks import propose
-from . import history, rebuilding, tree_review
+from . import history, rebuilding
 from .daily_notes import Work, ingest
 from .schedule import words_of
 from .tidying import clean, tidy
@@ -248,13 +248,13 @@ async def _hot(work: Work) -> Facts:
 async def _report(work: Work) -> Facts:
     store, rules, now = work.store, work.store.rules, work.store.now
     tree, totals = await store.read(lambda db: (tree_rows.load(db), tree_rows.totals(db)))
-    findings = await asyncio.to_thread(tree_review.analyse, tree, totals, rules.tree, now)
+    findings = await asyncio.to_thread(rebuilding.analyse, tree, totals, rules.tree, now)
     if work.dry_run:
         return {"report": findings}
     at = datetime.fromtimestamp(now, work.zone).isoformat(timespec="minutes")
     done = [*work.facts.get("tree_changes", ())]
-    text = tree_review.markdown(store.place.agent, at, findings, done)
-    path = store.place.folder / tree_review.FILE
+    text = rebuilding.markdown(store.place.agent, at, findings, done)
+    path = store.place.folder / rebuilding.REPORT_FILE
     await asyncio.to_thread(atomic.write, path, text.encode())
     return {"report": findings, "report_file": str(path)}
 

@@ -22,7 +22,7 @@ from ..config.settings import Rules, Settings
 from ..memory.scoring import DAY
 from ..runtime.problems import Problems
 from ..schemas import upkeep as schemas
-from ..schemas.upkeep import ConsolidationMode, Step
+from ..schemas.upkeep import ConsolidationMode
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
@@ -222,23 +222,6 @@ class Upkeep:
         return self._locks.setdefault(agent, asyncio.Lock())
 
 
-RHYTHMS: Final[dict[str | None, When]] = {
-    "hourly": "0 * * * *",
-    "daily": "0 0 * * *",
-    "weekly": "0 0 * * 1",
-    "monthly": "0 0 1 * *",
-    "never": None,
-    # Part of the consolidation runs.
-    None: None,
-}
-# EvoClaw's names of the steps that may have their own schedule.
-APART: Final[dict[str, Step]] = {
-    "warm_eviction": "evict",
-    "tree_prune": "prune",
-    "tree_rebuild": "rebuild",
-}
-
-
 def jobs_of(
     settings: Callable[[], Settings],
     upkeep: Upkeep,
@@ -276,27 +259,18 @@ def jobs_of(
 
 
 def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
-    def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
-        rhythms = settings().consolidation
-        apart = {step for word, step in APART.items() if getattr(rhythms, word) is not None}
-        return tuple(step for step in steps_of(mode) if step not in apart)
-
-    def rhythm(name: str) -> When:
-        return RHYTHMS[getattr(settings().consolidation, name)]
-
     def cron(name: str) -> When:
         return getattr(settings().upkeep, name, None)
 
     def run(store: AgentStore, mode: ConsolidationMode) -> Awaitable[object]:
-        return upkeep.run(store, mode, steps(mode))
+        return upkeep.run(store, mode, steps_of(mode))
 
-    for name, single_step in (*APART.items(), ("merging", "merge")):
-        yield Job(
-            name=name,
-            when=partial(rhythm if name in APART else cron, name),
-            run=partial(upkeep.run, mode=name, steps=(single_step,)),
-            lane="upkeep",
-        )
+    yield Job(
+        name="merging",
+        when=partial(cron, "merging"),
+        run=partial(upkeep.run, mode="merging", steps=("merge",)),
+        lane="upkeep",
+    )
     # "full" runs only on request; it is listed so that an interrupted run is repeated.
     modes: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly", "full")
     for mode in modes:

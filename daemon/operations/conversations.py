@@ -46,8 +46,6 @@ async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
         raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
 
     def buffer(tx: Transaction) -> Conversation | None:
-        if body.store_turns:
-            store_turns(tx, name, turns)
         return conversations.buffer_turns(tx, name, turns, ended=body.end, writer=scope.peer.name)
 
     async with scope.store(create=True) as store:

@@ -18,7 +18,7 @@ from ..memory.messages import Message, conversation_tokens
 from ..memory.records import DEFAULT_CATEGORY, Distilled
 from ..schemas import conversations as schemas
 from ..tasks import distillation
-from ..tasks.compaction import WINDOW, Compacted, CompactionLimits, needs_compaction
+from ..tasks.compaction import Compacted, CompactionLimits, needs_compaction
 from ..tasks.model_or_rules import AskOptions, Derived
 from ..tasks.new_memories import categories_for, memory_of, store_memories
 from ..tasks.summaries import shorten as compact
@@ -176,24 +176,14 @@ async def shorten(scope: Scope, body: schemas.CompactBody) -> schemas.CompactedM
     if body.target > body.threshold:
         raise InvalidInput("give a 'target' below the 'threshold'", field="target")
     read = [_read(message, number) for number, message in enumerate(body.messages)]
-    limits = CompactionLimits(
-        threshold=body.threshold,
-        target=body.target,
-        recent=body.preserve_recent,
-        least=body.min_messages,
-        tool_tokens=body.max_tool_result_tokens,
-    )
+    limits = CompactionLimits(threshold=body.threshold, target=body.target)
     if body.llm_endpoint is not None:
         # A reader may not let the daemon call other servers.
         scope.require("write")
-    window = body.window
-    if window is None:
-        known = None if body.model is None else await scope.daemon.model.window(body.model)
-        window = known or WINDOW
-    answer = await asyncio.to_thread(_measured, window, read, limits)
+    answer = await asyncio.to_thread(_measured, body.window, read, limits)
     if not body.check:
         options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
-        derived = await compact(read, window, limits, scope.daemon.thinking.model, options)
+        derived = await compact(read, body.window, limits, scope.daemon.thinking.model, options)
         compacted = derived.value
         answer.messages = _messages(body.messages, read, compacted)
         answer.summary = UNSET if compacted.summary is None else compacted.summary

@@ -55,7 +55,11 @@ async def merge(scope: Scope, id: MemoryId, body: schemas.MergeBody) -> schemas.
 
     def apply(tx: Transaction) -> tuple[Memory, Memory]:
         memory = memories.find_living(tx.db, id, tx.now)
-        return _merged(tx, memory, memories.find_living(tx.db, body.into, tx.now), "into")
+        target = memories.find_living(tx.db, body.into, tx.now)
+        try:
+            return merging.merge(tx, memory, target)
+        except Conflict as error:
+            raise Conflict(error.message, field="into", hint=error.hint) from error
 
     retired, target = await scope.write(apply)
     return schemas.Merged(memory_view(scope, target), memory_view(scope, retired))
@@ -74,30 +78,6 @@ async def unmerge(scope: Scope, id: MemoryId) -> schemas.Unmerged:
     return schemas.Unmerged(
         memory_view(scope, back), None if target is None else memory_view(scope, target)
     )
-
-
-def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
-    """`memory`, merged into `into` in place of any earlier merge; with None, not merged.
-
-    `NotFound`: `into` does not exist; `Conflict`: it is the same memory, or itself merged.
-    """
-    target = None if into is None else memories.find_living(tx.db, into, tx.now)
-    if memory.merged_into == (target and target.id):
-        return memory
-    if memory.merged_into is not None:
-        memory = merging.unmerge(tx, memory)
-    if target is None:
-        return memory
-    # Read again: undoing the earlier merge may have changed it.
-    target = memories.find(tx.db, target.id)
-    return _merged(tx, memory, target, "merged_into")[0]
-
-
-def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[Memory, Memory]:
-    try:
-        return merging.merge(tx, older, newer)
-    except Conflict as error:
-        raise Conflict(error.message, field=field, hint=error.hint) from error
 
 
 # Forgetting

@@ -26,7 +26,6 @@ from ..store.conversations import PATH
 from ..store.memory_rows import index_new
 from ..store.selecting import Filters, page
 from ..store.transaction import Transaction
-from .history import joined
 from .operation import Operation, Scope
 from .views import memory_as, memory_view, secret_warning, superseded_ids
 
@@ -174,12 +173,7 @@ async def update(scope: Scope, id: MemoryId, body: schemas.MemoryChanges) -> sch
 
     def apply(tx: Transaction) -> Memory:
         old = memories.find(tx.db, id)
-        new = changed(scope, old, body)
-        if new != old:
-            new = memories.replace(tx, old, new)
-        if body.merged_into is not UNSET:
-            new = joined(tx, new, body.merged_into)
-        return new
+        return memories.replace(tx, old, changed(scope, old, body))
 
     memory = await scope.write(apply)
     has_text = body.text is not UNSET or body.content is not UNSET
@@ -292,16 +286,11 @@ def remembered(scope: Scope, new: schemas.NewMemory, at: str = "") -> Memory:
 
 
 def changed(scope: Scope, old: Memory, changes: schemas.MemoryChanges) -> Memory:
-    """`old` with the changes except `merged_into`; `InvalidInput` if there are none, or a bad one.
+    """`old` with the changes; `InvalidInput` if there are none, or a bad one.
 
     References in a new text replace those of the old text, unless the caller names references.
     """
     fields = _checked(scope, changes, "")
-    if changes.merged_into is not UNSET:
-        if changes.merged_into == old.id:
-            raise InvalidInput("cannot merge a memory into itself", field="merged_into")
-        if not fields:
-            return old
     if not fields:
         raise InvalidInput("name at least one field to change")
     if "text" in fields:

@@ -267,7 +267,7 @@ def _weights(base: Weights, overrides: schemas.GivenWeights) -> Weights:
     return weights
 
 
-# The modes `llm` and `hybrid`, which use a model.
+# The mode `llm`, which uses a model.
 
 
 def _check_endpoint(scope: Scope, body: schemas.RecallBody) -> None:
@@ -275,32 +275,25 @@ def _check_endpoint(scope: Scope, body: schemas.RecallBody) -> None:
         return
     # A reader may not let the daemon call other servers.
     scope.require("write")
-    if body.mode not in {"llm", "hybrid"}:
+    if body.mode != "llm":
         raise InvalidInput(
             f"cannot ask 'llm_endpoint' in mode '{body.mode}'",
             field="llm_endpoint",
-            hint="give mode llm or hybrid",
+            hint="give mode llm",
         )
 
 
 async def _reason(
     scope: Scope, store: AgentStore, body: schemas.RecallBody, session: Session | None
 ) -> Reasoning | None:
-    """Where a model expects the answer; None in modes without a model.
-
-    In mode `hybrid` it has `recall.hybrid_deadline_ms`, else `llm.timeouts.tree`.
-    """
-    if body.mode not in {"llm", "hybrid"}:
+    """Where a model expects the answer; None in modes without a model."""
+    if body.mode != "llm":
         return None
     tree = await store.read(described)
     if session is not None and sessions.is_isolated(session):
         tree = {path: node for path, node in tree.items() if is_within(path, session.category)}
     options = AskOptions(model=True, endpoint=body.llm_endpoint)
-    reasoner = scope.daemon.thinking.reasoner
-    if body.mode == "llm":
-        return await reasoner.search(tree, body.query, options)
-    seconds = scope.settings.recall.hybrid_deadline_ms / 1000
-    return await reasoner.search_within(tree, body.query, options, seconds)
+    return await scope.daemon.thinking.reasoner.search(tree, body.query, options)
 
 
 def _by_model(reasoning: Reasoning | None) -> schemas.ByModel | UnsetType:

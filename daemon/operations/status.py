@@ -9,7 +9,6 @@ import mmap
 import os
 import sqlite3
 import time
-from itertools import combinations
 from typing import Final
 
 import msgspec
@@ -21,10 +20,9 @@ from ..llm.encoder import Encoder
 from ..maintenance import history as days
 from ..memory.checks import check_agent
 from ..memory.records import Memory
-from ..memory.vectors import cosine
 from ..schemas import status as schemas
 from ..schemas.common import DryRun
-from ..schemas.stats import EncoderTrial, EncoderView, EncodingEstimate, NearTexts
+from ..schemas.stats import EncoderTrial, EncodingEstimate
 from ..store import history, key_values, kinds
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters, newest
@@ -209,14 +207,6 @@ _TRIED: Final = 10
 _ESTIMATED: Final = 10_000
 
 
-@Operation("GET", "/api/encoder")
-async def show_encoder(scope: Scope) -> EncoderView:
-    """Show which model encodes texts as vectors, where they go, and what it costs."""
-    encoder = scope.daemon.encoder
-    memories = sum(await scope.read(totals))
-    return EncoderView(encoder.state(), memories, _encoding_estimate(encoder, memories))
-
-
 @Operation("POST", "/api/encoder/try", role="write")
 async def try_encoder(scope: Scope) -> EncoderTrial:
     """Encode the agent's ten newest memories, and store nothing."""
@@ -236,7 +226,7 @@ async def try_encoder(scope: Scope) -> EncoderTrial:
     await encoder.encode((), model=model)
     await encoder.encode((), model=model)
     began = time.monotonic()
-    encoding = await encoder.encode([memory.text for memory in memories], model=model)
+    await encoder.encode([memory.text for memory in memories], model=model)
     seconds = time.monotonic() - began
     began = time.monotonic()
     query = memories[0].text if memories else model.removeprefix(STATIC)
@@ -248,7 +238,6 @@ async def try_encoder(scope: Scope) -> EncoderTrial:
         len(memories),
         round(seconds, 4),
         round(time.monotonic() - began, 4),
-        _nearest_texts(memories, encoding.vectors),
     )
 
 
@@ -263,19 +252,3 @@ def _encoding_estimate(encoder: Encoder, memories: int) -> EncodingEstimate | No
         None if measured.dollars is None else measured.dollars / measured.texts * _ESTIMATED,
         round(background_seconds(memories, measured), 4),
     )
-
-
-def _nearest_texts(memories: list[Memory], vectors: tuple[bytes | None, ...]) -> NearTexts | None:
-    encoded = [
-        (memory, vector)
-        for memory, vector in zip(memories, vectors, strict=True)
-        if vector is not None
-    ]
-    pairs = [
-        (cosine(first[1], second[1]), first[0], second[0])
-        for first, second in combinations(encoded, 2)
-    ]
-    if not pairs:
-        return None
-    near, first, second = max(pairs, key=lambda pair: pair[0])
-    return NearTexts((first.id, second.id), (first.text, second.text), round(near, 4))

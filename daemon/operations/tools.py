@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import NotFound
+from ..language.cues import is_injected
 from ..language.secrets import secrets_of
 from ..recall.context_items import age_of, plain
 from ..schemas import tools as schemas
@@ -59,8 +60,15 @@ async def _recall(scope: Scope, arguments: schemas.RecallArguments) -> schemas.R
     )
 
 
+# Whose statement it is that tells a model to ignore its instructions.
+_REPEATED: Final = "tool:remember"
+
+
 async def _remember(scope: Scope, arguments: schemas.RememberArguments) -> schemas.Remembered:
     fields = {name: getattr(arguments, name) for name in arguments.__struct_fields__}
+    if arguments.source is UNSET and is_injected(arguments.text):
+        # No user says so: the model repeats a page.
+        fields["source"] = _REPEATED
     result = await memories.store_unless_known(
         scope, memories.remembered(scope, NewMemory(**fields))
     )

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ..config.settings import Rules
 from ..language.secrets import holds_secret
 from ..language.sentences import sentences
+from ..language.standing import may_stand
 from ..memory.checks import SOURCE_CHARS
 from ..memory.records import DEFAULT_CATEGORY, USER_STATED, Memory
 from ..memory.scoring import HOT, score_of
@@ -53,7 +54,7 @@ _HOT: Final = 10
 # The tokens of the shortest item, and the maximum number of characters of a token.
 _LEAST_TOKENS: Final = 8
 _CHARS_PER_TOKEN: Final = 4
-_REPLACED_CHARS: Final = 40
+_REPLACED_CHARS: Final = 110
 _LONGEST_CHAIN: Final = 8
 # The archived memories, which score less, follow by age.
 _BY_SCORE: Final = {
@@ -80,7 +81,8 @@ def shown_hits(answer: Answer, most_unsure: int | None = None) -> list[Hit]:
     """The results that may be shown: of those that hold a secret only what surely answers.
 
     It must have most words of the query, too: no single word in common gives a password away.
-    Secrets are searched in no more unsure ones than are needed.
+    Secrets are searched in no more unsure ones than are needed. Beyond `most_unsure` are only
+    memories that may stand: what a plan must respect is rarely what answers it.
     """
     telling = {word.text for word in answer.query.words if not word.is_grammar} - little()
 
@@ -91,10 +93,15 @@ def shown_hits(answer: Answer, most_unsure: int | None = None) -> list[Hit]:
         is_memory = isinstance(hit.item, Memory)
         return not (is_secret(hit.memory) if is_memory else holds_secret(hit.text))
 
+    def may_bind(hit: Hit) -> bool:
+        item = hit.item
+        return isinstance(item, Memory) and not item.is_outside and may_stand(item.text)
+
     shown: list[Hit] = []
     unsure = 0
     for hit in answer.hits:
-        if (hit.sure or most_unsure is None or unsure < most_unsure) and may_show(hit):
+        is_among = hit.sure or most_unsure is None or unsure < most_unsure
+        if (is_among or may_bind(hit)) and may_show(hit):
             unsure += not hit.sure
             shown.append(hit)
     return shown
@@ -224,6 +231,8 @@ class BlockReading:
     @cached_property
     def _hits(self) -> Sequence[Hit]:
         """The hits that are sure, and the first few others: nobody has asked for them."""
+        if self.answer and not self.request.found:
+            return self.answer.hits
         hits: list[Hit] = []
         unsure = 0
         for hit in self.answer.hits if self.answer else ():

@@ -31,7 +31,7 @@ from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Condition, Conditions, So
 from .successors import later_rows
 from .tree_search import SearchedTree, TreeHit
 
-Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
+Mode: TypeAlias = Literal["keyword", "tree", "llm"]
 
 _PER_CATEGORY: Final = 20
 # Among more memories any topic is spoken of by chance, and looking them up takes longer.

@@ -53,13 +53,11 @@ class ObserveBody(Talk, kw_only=True):
 
     They are on the disk when the answer comes, and are read after a pause (`observe` in the
     configuration). `end` ends the conversation. With `wait` they are read at once, and the answer
-    shows what was stored; `llm` and `llm_endpoint`, as for distilling, need `wait`. `store_turns`
-    also stores the turns themselves, as `/api/turns` does.
+    shows what was stored; `llm` and `llm_endpoint`, as for distilling, need `wait`.
     """
 
     end: bool = False
     wait: bool = False
-    store_turns: bool = False
     llm: bool | None = None
     llm_endpoint: Endpoint | None = None
 
@@ -186,17 +184,15 @@ class DistilledTexts(Struct):
 
 
 Part = Annotated[float, Meta(gt=0, le=1)]
-Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
 class CompactBody(Input):
     """The messages, oldest first, each with a `role`, a text as `content`, and any other fields.
 
-    `window` is the model's window in tokens; default: that of `model` by litellm's table, or
-    128,000 if unknown. A token is four characters, or one and a half of a script without blanks.
-    Beyond `threshold` of the window the messages are reduced to `target`, which is not higher;
-    fewer than `min_messages` are never reduced, the last `preserve_recent` always stay, and results
-    of tools are cut to `max_tool_result_tokens`. `check` only reports whether a reduction is due.
+    `window` is the model's window in tokens. A token is four characters, or one and a half of a
+    script without blanks. Beyond `threshold` of the window the messages are reduced to `target`,
+    which is not higher; fewer than ten are never reduced, the last six always stay, and results of
+    tools are cut to 2,000 tokens. `check` only reports whether a reduction is due.
 
     The removed messages are summarized by a model if one is configured, else by rules; `llm` false
     uses only the rules, true reports why a model did not answer, and `llm_endpoint`, which needs
@@ -204,13 +200,9 @@ class CompactBody(Input):
     """
 
     messages: Annotated[tuple[dict[str, Json], ...], Meta(min_length=1, max_length=10_000)]
-    window: Annotated[int, Meta(ge=100, le=100_000_000)] | None = None
-    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    window: Annotated[int, Meta(ge=100, le=100_000_000)] = 128_000
     threshold: Part = 0.7
     target: Part = 0.5
-    preserve_recent: Count = 6
-    min_messages: Count = 10
-    max_tool_result_tokens: Annotated[int, Meta(ge=50, le=1_000_000)] = 2000
     check: bool = False
     llm: bool | None = None
     llm_endpoint: Endpoint | None = None

@@ -82,12 +82,10 @@ class StoreBody(NewMemory, kw_only=True):
 
 
 class MemoryChanges(NewMemory, kw_only=True):
-    """The changes of a memory; fields left out stay. `merged_into` points to its successor.
+    """The changes of a memory; fields left out stay.
 
     The fields are those of a new memory, with the same limits; at least one is required.
     """
-
-    merged_into: str | UnsetType | None = UNSET
 
 
 class Batch(Input):

@@ -15,7 +15,7 @@ from .memory import FilterFields, MemoryView
 
 Source = Literal["memory", "pair", "file", "episode", "reflection", "skill", "experience", "entity"]
 Confidence = Literal["sure", "unsure", "none"]
-Mode = Literal["keyword", "tree", "llm", "hybrid"]
+Mode = Literal["keyword", "tree", "llm"]
 Preset = Literal["tinyclaw", "scalyclaw"]
 # What is said above results that are not sure.
 NOT_SURE: Final = "nothing certain; perhaps related"
@@ -39,8 +39,7 @@ class RecallQuery(FilterFields, kw_only=True):
 
     `mode` tree only searches the categories. In mode `llm` a model, or the server at
     `llm_endpoint`, names the categories in which it expects the answer, and their memories take
-    part; in mode `hybrid` only if it does so in time (`recall.hybrid_deadline_ms`). Without the
-    model's answer both are as `keyword`, and `llm` in the answer says why.
+    part. Without the model's answer it is as `keyword`, and `llm` in the answer says why.
 
     The default of `limit` is `recall.limit` of the configuration; without `preset` and `weights`,
     `recall.preset` applies. A preset ranks all matches by a published formula, of which `weights`
@@ -50,8 +49,8 @@ class RecallQuery(FilterFields, kw_only=True):
     has at most five. `fields` full adds the whole record to each result, `explain` the reasons for
     its rank. With `reinforce` false the question leaves no trace.
 
-    `session` limits the question to what that session sees, and records what the answer shows.
-    `llm_endpoint` needs the role `write`, and mode `llm` or `hybrid`. `user`, Tiny Claw's `userId`,
+    `session` limits the question to what that session sees.
+    `llm_endpoint` needs the role `write`, and mode `llm`. `user`, Tiny Claw's `userId`,
     names the agent in place of `agent`; `default-user` is the default.
     """
 

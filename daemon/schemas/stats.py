@@ -175,35 +175,19 @@ class EncodingEstimate(Struct, frozen=True):
     all_seconds: float
 
 
-class EncoderView(Struct, frozen=True):
-    """The encoder, null if none is configured, and the number of the agent's memories.
+class EncoderTrial(Struct, frozen=True):
+    """What encoding the newest memories showed.
 
-    `estimate` is null until texts were encoded.
+    Attributes:
+        memories: the number of all memories of the agent.
+        estimate: null until texts were encoded.
+        tried: how many memories; `seconds` for all of them.
+        query_seconds: for a query alone.
     """
 
     encoder: EncoderStatus | None
     memories: int
     estimate: EncodingEstimate | None
-
-
-class NearTexts(Struct, frozen=True):
-    """Two memories, and the cosine of the angle between their vectors."""
-
-    ids: tuple[str, str]
-    texts: tuple[str, str]
-    cosine: float
-
-
-class EncoderTrial(EncoderView, frozen=True):
-    """What encoding the newest memories showed.
-
-    Attributes:
-        tried: how many memories; `seconds` for all of them.
-        query_seconds: for a query alone.
-        nearest: the two that are nearest in meaning; null without two.
-    """
-
     tried: int
     seconds: float
     query_seconds: float
-    nearest: NearTexts | None

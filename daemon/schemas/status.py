@@ -5,7 +5,7 @@ Times are seconds since the epoch.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -257,7 +257,7 @@ class ConfigKey(Struct, frozen=True):
         key: dotted, as `--set` takes it.
         origin: the file that gives the value, `default` or `--set`.
         default: the value if no layer gives one; also null for an entry of a map.
-        expected: the allowed values in words; `schema` is the same as JSON Schema.
+        expected: the allowed values in words;
         needs_restart: whether a change takes effect only when the daemon starts.
     """
 
@@ -267,7 +267,6 @@ class ConfigKey(Struct, frozen=True):
     default: Json
     help: str
     expected: str
-    schema: dict[str, Any]
     needs_restart: bool
 
 

@@ -131,6 +131,8 @@ class ReplicationStatus(Struct, frozen=True, kw_only=True):
         configured_by: the setting or file that names it.
         seal_epoch: that of the key with which rows are sealed; 0: the replica is not sealed. The
             views in EvoClaw's shapes are empty in a sealed one.
+        unsealed: whether the replica still has rows from before it was sealed; they are removed
+            once all are sealed.
         phase: `idle`, `working`, `waiting` for the next try, `stopped` until a person removes the
             cause.
         queued: rows that the replica does not have; None while the memory is closed.
@@ -149,6 +151,7 @@ class ReplicationStatus(Struct, frozen=True, kw_only=True):
     url: str = ""
     configured_by: str = ""
     seal_epoch: int = 0
+    unsealed: bool = False
     phase: str = "idle"
     error: str = ""
     message: str = ""

@@ -118,7 +118,6 @@ class AgentPaths(msgspec.Struct, frozen=True):
     agent: str
     folder: Path
     workspace: Path | None
-    cache_kb: int
 
     @property
     def database(self) -> Path:

@@ -148,7 +148,7 @@ class AgentStore:
         """Replace the chunk database with an empty one."""
         async with self._renewing:
             await self.leave_chunks()
-            renew = partial(chunk_database.renew, self.place.folder, self.place.cache_kb)
+            renew = partial(chunk_database.renew, self.place.folder)
             await asyncio.to_thread((engine or self._running()).readers.renew, renew)
             self._renewals += 1
 

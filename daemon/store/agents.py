@@ -55,13 +55,11 @@ class Agents:
         state_dir: Path,
         *,
         workspaces: dict[str, Path],
-        cache_kb: int,
         context: StoreContext,
         settings: Callable[[], StoreSettings],
     ) -> None:
         self._folder = state_dir / "agents"
         self._workspaces = workspaces
-        self._cache_kb = cache_kb
         self._context = context
         self._settings = settings
         self._open: dict[str, AgentStore] = {}
@@ -244,7 +242,6 @@ class Agents:
             agent=agent,
             folder=self._folder / agent,
             workspace=self._workspaces.get(agent),
-            cache_kb=self._cache_kb,
         )
 
     async def _close_idle(self, settings: StoreSettings, room_for: int = 0) -> None:

@@ -11,7 +11,16 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from .connection import DerivedSchema, connect, lost_words, open_derived, remove, uri, version_of
+from .connection import (
+    CACHE_KB,
+    DerivedSchema,
+    connect,
+    lost_words,
+    open_derived,
+    remove,
+    uri,
+    version_of,
+)
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, counts_table, full_text_tables
 
 FILE_NAME: Final = "index.db"
@@ -69,7 +78,7 @@ _SCHEMA: Final = DerivedSchema(
 )
 
 
-def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "mode=rw") -> None:
+def attach(db: sqlite3.Connection, folder: Path, option: str = "mode=rw") -> None:
     """Attach the chunks to a reader of the memory; none, if `index.db` cannot be read."""
     path = folder / FILE_NAME
     # The option would create an empty file if none exists.
@@ -81,7 +90,7 @@ def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "m
             return attach_none(db)
         try:
             if version_of(db, SCHEMA) == _VERSION:
-                db.execute(f"PRAGMA chunked.cache_size = -{cache_kb}")
+                db.execute(f"PRAGMA chunked.cache_size = -{CACHE_KB}")
                 return None
         except sqlite3.Error:
             pass
@@ -103,18 +112,18 @@ def _empty() -> bytes:
         return db.serialize()
 
 
-def open_index(folder: Path, cache_kb: int) -> sqlite3.Connection:
+def open_index(folder: Path) -> sqlite3.Connection:
     """The connection for writing; an unusable or missing file is replaced by an empty one."""
     db = open_derived(folder / FILE_NAME, _SCHEMA)
-    db.execute(f"PRAGMA cache_size = -{cache_kb}")
+    db.execute(f"PRAGMA cache_size = -{CACHE_KB}")
     return db
 
 
-def renew(folder: Path, cache_kb: int) -> None:
+def renew(folder: Path) -> None:
     """Replace the file, which must not be open, by an empty one, if the disk allows. Blocking."""
     with suppress(sqlite3.Error, OSError):
         remove(folder / FILE_NAME)
-        open_index(folder, cache_kb).close()
+        open_index(folder).close()
 
 
 def is_sound(folder: Path) -> bool:

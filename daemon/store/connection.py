@@ -25,6 +25,8 @@ _CHANGES: Final = (
 )
 # How long a connection waits for another one's lock.
 BUSY_MILLISECONDS: Final = 5_000
+# The page cache of each connection, in kilobytes (1024 bytes).
+CACHE_KB: Final = 256
 
 
 class ReadingConnection(sqlite3.Connection):

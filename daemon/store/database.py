@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..runtime import atomic
 from . import chunk_database
-from .connection import ReadingConnection, connect, lost_words
+from .connection import CACHE_KB, ReadingConnection, connect, lost_words
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
@@ -37,7 +37,7 @@ _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
 
 
-def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
+def connect_writer(path: Path, cache_kb: int = CACHE_KB) -> sqlite3.Connection:
     """The one connection that writes. Every commit is on the disk before it returns."""
     try:
         db = _connect(path, "mode=rwc", cache_kb)
@@ -55,11 +55,11 @@ def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
     return db
 
 
-def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
+def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, and neither waits for the writer nor makes it wait."""
     try:
-        db = _connect(path, "mode=rw", cache_kb)
-        chunk_database.attach(db, path.parent, cache_kb)
+        db = _connect(path, "mode=rw")
+        chunk_database.attach(db, path.parent)
         db.execute("PRAGMA query_only = ON")
         db.derived_values = {}
     except sqlite3.Error as error:
@@ -67,15 +67,15 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
     return db
 
 
-def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
+def connect_standby(path: Path) -> sqlite3.Connection:
     """A connection that reads even if the disk is full, while there is no writer.
 
     It must be closed before the database is opened for writing.
     """
     try:
-        db = _connect(path, _standby(path), cache_kb)
+        db = _connect(path, _standby(path))
         chunks = path.with_name(chunk_database.FILE_NAME)
-        chunk_database.attach(db, path.parent, cache_kb, _standby(chunks))
+        chunk_database.attach(db, path.parent, _standby(chunks))
     except sqlite3.Error as error:
         raise translate(error, path) from error
     except OSError as error:
@@ -101,7 +101,7 @@ def _standby(path: Path) -> str:
     return "mode=ro&" + ("immutable=1" if unlogged else "readonly_shm=1")
 
 
-def _connect(path: Path, options: str, cache_kb: int) -> ReadingConnection:
+def _connect(path: Path, options: str, cache_kb: int = CACHE_KB) -> ReadingConnection:
     db = connect(path, options)
     db.execute(f"PRAGMA cache_size = -{cache_kb}")
     db.execute("PRAGMA temp_store = MEMORY")
@@ -190,7 +190,7 @@ def check_pages(path: Path) -> None:
     Takes a second for 250,000 memories.
     """
     try:
-        with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
+        with closing(_connect(path, "mode=rw")) as db:
             first = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
             short = [] if first != "ok" else _miscounted(db)
     except sqlite3.Error as error:
@@ -222,7 +222,7 @@ def reads_whole(path: Path) -> bool:
 def has_all_words(path: Path) -> bool:
     """Whether each full-text index has all words that were added to it. Blocking."""
     try:
-        with closing(_connect(path, "mode=rw", cache_kb=512)) as db:
+        with closing(_connect(path, "mode=rw")) as db:
             return not lost_words(db)
     except sqlite3.Error as error:
         raise translate(error, path) from error

@@ -70,7 +70,7 @@ def open_database(
             if damage is not None:
                 raise damage
             _refuse_blank(place, context)
-            db = _connect(place, place.database)
+            db = _connect(place.database)
         except StoreDamaged as error:
             damage, damaged = error, place.database
         else:
@@ -81,14 +81,14 @@ def open_database(
         aside = _move_in(place)
         if damage is not None:
             _tell_rebuilt(place, damage, aside, context.problems)
-    db = _connect(place, place.database)
+    db = _connect(place.database)
     _mark_taken_over(place, db)
     return db
 
 
 def _refuse_blank(place: AgentPaths, context: StoreContext) -> None:
     """Refuse a database without tables beside state files: it has lost their content."""
-    db = connect_writer(place.database, place.cache_kb)
+    db = connect_writer(place.database)
     try:
         blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
     except sqlite3.Error as error:
@@ -106,7 +106,7 @@ def _build(place: AgentPaths, context: StoreContext, damaged: Path | None) -> No
     building = place.folder / f"{FILE_NAME}.building"
     for leftover in place.folder.glob(f"{FILE_NAME}.building*"):
         leftover.unlink()
-    db = _connect(place, building)
+    db = _connect(building)
     try:
         report = _fill(place, context, db, damaged)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -158,8 +158,8 @@ def _take_over_workspace(place: AgentPaths, context: StoreContext, db: sqlite3.C
     _mark_taken_over(place, db)
 
 
-def _connect(place: AgentPaths, path: Path) -> sqlite3.Connection:
-    db = connect_writer(path, place.cache_kb)
+def _connect(path: Path) -> sqlite3.Connection:
+    db = connect_writer(path)
     try:
         migrate(db, path, MIGRATIONS)
     except BaseException:
@@ -332,13 +332,12 @@ async def _index_backlog(writer: Writer) -> None:
 
 
 def readers_of(
-    place: AgentPaths, context: StoreContext, connect: Callable[[Path, int], sqlite3.Connection]
+    place: AgentPaths, context: StoreContext, connect: Callable[[Path], sqlite3.Connection]
 ) -> Readers:
     """Readers of the agent's database, on connections made by `connect`."""
     return Readers(
         place.database,
         limit=context.readers,
-        cache_kb=place.cache_kb,
         threads=context.threads,
         connect=connect,
     )
@@ -381,7 +380,7 @@ def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | Non
     try:
         # If the disk refuses, readers find no chunks.
         with suppress(sqlite3.Error, OSError):
-            chunk_database.open_index(place.folder, place.cache_kb).close()
+            chunk_database.open_index(place.folder).close()
         checked = meta.read(db, CHECKED, float)
         now = context.now()
         sound = checked is not None and max(context.since, now - _WEEK) <= checked <= now

@@ -74,8 +74,8 @@ class _Slots:
 class Readers:
     """Connections that are opened on demand and reused.
 
-    `limit` is the maximum number of connections, each with a page cache of `cache_kb`; further
-    readers wait. `threads` are shared with other agents.
+    `limit` is the maximum number of connections; further readers wait. `threads` are
+    shared with other agents.
     """
 
     def __init__(
@@ -83,12 +83,10 @@ class Readers:
         path: Path,
         *,
         limit: int,
-        cache_kb: int,
         threads: Executor,
-        connect: Callable[[Path, int], sqlite3.Connection] = connect_reader,
+        connect: Callable[[Path], sqlite3.Connection] = connect_reader,
     ) -> None:
         self._path = path
-        self._cache_kb = cache_kb
         self._threads = threads
         self._connect = connect
         self._idle: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
@@ -126,7 +124,7 @@ class Readers:
             if self._closed:
                 raise ShuttingDown(f"cannot read {self._path}: it is closed")
             if db is None:
-                db = self._connect(self._path, self._cache_kb)
+                db = self._connect(self._path)
             db.execute("BEGIN")
             until = math.inf if seconds is None else time.monotonic() + seconds
             if seconds is not None:

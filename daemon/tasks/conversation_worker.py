@@ -342,7 +342,6 @@ class Thinking(msgspec.Struct, frozen=True):
 
     async def close(self) -> None:
         await self.listener.close()
-        await self.reasoner.close()
         await self.model.rules.close()
 
 

@@ -102,7 +102,6 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     # if it does not answer.
     model: bool | None = None
     endpoint: str | None = None  # a server to ask instead of the configured models
-    seconds: float | None = None  # the timeout; None: that of the configuration for the purpose
 
 
 class Derived(msgspec.Struct, Generic[V], frozen=True):
@@ -147,9 +146,7 @@ class ModelOrRules:
     async def ask(
         self, question: ModelQuestion, kind: type[R], options: AskOptions
     ) -> ModelReply[R]:
-        return await self.model.ask(
-            question, kind, deadline=options.seconds, endpoint=options.endpoint
-        )
+        return await self.model.ask(question, kind, endpoint=options.endpoint)
 
     async def think(
         self,

@@ -42,7 +42,6 @@ _MOST: Final = 5
 _THRESHOLD: Final = 0.3
 _LONGEST_QUESTION: Final = 2_000
 _LONGEST_REASON: Final = 300
-_LATE: Final = "the model did not answer in time; asked again, its answer may be there at once"
 
 
 # The categories, most relevant first; none without a model's answer.
@@ -50,11 +49,10 @@ Reasoning: TypeAlias = Derived[tuple[NamedCategory, ...]]
 
 
 class Reasoner:
-    """Searches trees with a model; a late search goes on, so that a repeated question finds it."""
+    """Searches trees with a model."""
 
     def __init__(self, model: ModelOrRules) -> None:
         self._model = model
-        self._late: set[asyncio.Task[Reasoning]] = set()
 
     def prompt(self, tree: Tree, question: str) -> str:
         return self._model.written(self._asked(tree, question), list[NamedCategory])
@@ -78,28 +76,6 @@ class Reasoner:
             Part("tree", prompt(tree), stable=True),
             Part("question", question[:_LONGEST_QUESTION]),
         )
-
-    async def search_within(
-        self, tree: Tree, question: str, options: AskOptions, seconds: float
-    ) -> Reasoning:
-        """Ask, but wait at most `seconds`; a later answer goes into the cache."""
-        task = asyncio.create_task(self.search(tree, question, options), name="tree search")
-        self._late.add(task)
-        task.add_done_callback(self._forget)
-        done, _ = await asyncio.wait({task}, timeout=seconds)
-        return task.result() if done else Derived((), "rule", _LATE)
-
-    async def close(self) -> None:
-        tasks = list(self._late)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _forget(self, task: asyncio.Task[Reasoning]) -> None:
-        self._late.discard(task)
-        if not task.cancelled():
-            # Marks the exception as retrieved.
-            task.exception()
 
 
 def chosen(choices: Sequence[NamedCategory], tree: Tree) -> tuple[NamedCategory, ...]:

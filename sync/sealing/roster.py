@@ -146,7 +146,8 @@ def _own(ring: Keyring, holder: KeyHolder) -> list[RosterEntry]:
 
 def _learned(listed: Sequence[RosterEntry], ring: Keyring, holder: KeyHolder) -> Keyring:
     mine = next((each for each in listed if each.device == holder.device), None)
-    if all(each.epoch <= ring.epoch for each in listed):
+    is_owner = not listed or any(is_signed(ring, each) for each in listed)
+    if is_owner and all(each.epoch <= ring.epoch for each in listed):
         raise KeyMissing(
             "key_missing",
             "cannot trust the remote: a row is sealed with a later key, and no device is listed"

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -236,12 +237,17 @@ def test_what_was_injected_is_never_observed(call, agent):
 
 
 def test_a_compaction_and_an_end_make_an_episode_of_what_was_said(call, agent, eventually):
-    agent.event("UserPromptSubmit", prompt="Please fix the harbour's gate, its code is wrong.")
+    reminder = "<system-reminder>\nThe mauve tower is closed.\n</system-reminder>\n"
+    prompt = f"{reminder}Please fix the harbour's gate, its code is wrong."
+    agent.event("UserPromptSubmit", prompt=prompt)
     agent.event("Stop", last_assistant_message="I fixed the gate of the harbour; it works now.")
     agent.event("PreCompact", trigger="auto")
     eventually(
         lambda: call.ok("GET", "/api/episodes")["results"], "the conversation has an episode"
     )
+    episode = json.dumps(call.ok("GET", "/api/episodes")["results"])
+    assert "harbour" in episode
+    assert not re.search("mauve|reminder", episode)
     agent.event("PostCompact", compact_summary="We decided to paint the gate blue.")
     agent.event("SessionEnd", reason="logout")
     eventually(

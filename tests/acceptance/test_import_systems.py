@@ -354,6 +354,39 @@ def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(shell, tmp_pa
     assert shell.json("import", str(top), "--format", "tinyclaw")["stored"] == {"memory": 1}
 
 
+def test_a_file_that_is_not_recognised_is_named_with_every_format(shell, tmp_path):
+    (tmp_path / "n.json").write_text('{"nonsense": 1}')
+    error = shell.run("import", str(tmp_path / "n.json"), code=1)[1]
+    assert f"cannot tell what {tmp_path / 'n.json'} is" in error
+    for name in (*SYSTEMS, "hot", "rows"):
+        assert f" {name}" in error
+
+
+def test_of_a_session_of_claude_code_what_the_person_said_beside_a_reminder_is_imported(
+    shell, tmp_path
+):
+    reminder = "<system-reminder>\nThe colour is red.\n</system-reminder>"
+    said = [
+        "[Request interrupted by user for tool use]",
+        f"{reminder}\nThe ferry to Föhr leaves at noon",
+        reminder,
+        "<command-name>/clear</command-name>",
+    ]
+    lines = [
+        {
+            "type": "user", "sessionId": "s", "uuid": str(number), "cwd": "/home/a/boat",
+            "timestamp": "2026-11-20T16:00:00.000Z",
+            "message": {"role": "user", "content": [{"type": "text", "text": text}]},
+        }
+        for number, text in enumerate(said)
+    ]  # fmt: skip
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    shell.run("import", str(path))
+    stored = shell.json("list")["results"]
+    assert [memory["text"] for memory in stored] == ["The ferry to Föhr leaves at noon"]
+
+
 def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(shell, tmp_path):
     path = copied("claude-code")(tmp_path)
     [note] = [one for one in path.rglob("*.md") if one.parent.name == "memory"][:1]

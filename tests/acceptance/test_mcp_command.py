@@ -122,7 +122,7 @@ def test_a_session_of_the_old_era(session):
     assert hello["protocolVersion"] == "2025-06-18"
     assert "recall" in hello["instructions"]
     assert len(hello["instructions"]) < 2_000
-    assert hello["capabilities"] == {"tools": {}, "resources": {}}
+    assert hello["capabilities"] == {"tools": {}}
     client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert client.ok("ping") == {}
     tools = client.ok("tools/list")
@@ -206,51 +206,6 @@ def test_a_request_that_breaks_json_rpc_says_why(session):
         assert why in answer["error"]["message"]
     message = client.ask("tools/call")["error"]["message"]
     assert message == "'name' is missing: expected one of recall, remember, context, forget"
-
-
-@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
-def test_a_batch_is_answered_in_the_version_that_has_batches(session, version):
-    client = session("--agent-id", "batch")
-    client.ok("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "c"})
-    call = {"name": "remember", "arguments": {"text": "The gate code is 4711"}}
-    client.send(
-        [
-            {"jsonrpc": "2.0", "id": "ping", "method": "ping"},
-            {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            {"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": call},
-            {"id": "wrong", "method": "ping"},
-        ]
-    )
-    answers = client.next()
-    if version == "2025-03-26":
-        assert [answer["id"] for answer in answers] == ["ping", "call", "wrong"]
-        assert answers[1]["result"]["isError"] is False
-        assert answers[2]["error"]["code"] == -32600
-    else:
-        assert answers["error"]["code"] == -32600
-    assert client.ok("ping") == {}
-    assert client.end() == 0
-
-
-def test_resources_are_the_hot_state_and_memories(session):
-    client = session("--agent-id", "res")
-    key = client.tool("remember", text="Ana lives in Kiel")["structuredContent"]["id"]
-    assert [one["uri"] for one in client.ok("resources/list")["resources"]] == ["memory://hot"]
-    templates = client.ok("resources/templates/list")["resourceTemplates"]
-    assert templates[0]["uriTemplate"] == "memory://{id}"
-    hot = client.ok("resources/read", uri="memory://hot")["contents"][0]
-    assert (hot["mimeType"], hot["text"][:11]) == ("text/markdown", "# MEMORY.md")
-    one = client.ok("resources/read", uri=f"memory://{key}")["contents"][0]
-    assert json.loads(one["text"])["text"] == "Ana lives in Kiel"
-    assert client.ask("resources/read", uri="memory://nothing")["error"]["code"] == -32002
-    gone = client.ask("resources/read", uri="file:///etc/passwd", _meta=NOW)
-    assert gone["error"]["code"] == -32602
-
-
-def test_a_client_that_makes_tools_of_resources_is_offered_none(session):
-    info = {"name": "openclaw-bundle-mcp", "version": "1"}
-    hello = session().ok("initialize", protocolVersion="2025-11-25", clientInfo=info)
-    assert hello["capabilities"] == {"tools": {}}
 
 
 @pytest.mark.parametrize(

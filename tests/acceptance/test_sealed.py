@@ -154,6 +154,26 @@ def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(mak
     assert b"at sea" not in in_files(tmp_path / "elsewhere")
 
 
+def test_sync_says_that_rows_from_before_are_there_until_all_are_sealed(
+    make, sqld, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    before = make("before", url=sqld.url)
+    before.store("The pilot boards at six")
+    before.sync()
+    assert before.stop() == 0
+    one = make("desk")
+    one.command("seal", "--recovery-key-file", tmp_path / "paper")
+    one.store("The pilot has boarded")
+    sqld.stop()
+    one.command("config", "--set", f"sync.url={sqld.url}")
+    assert "sealed        NOT YET: rows from before are there" in one.command("sync")
+    sqld.start()
+    wait_until(one.try_sync, "the server answers again")
+    assert "sealed        only your devices can read it (key 1)" in one.command("sync")
+    assert one.texts() == {"The pilot boards at six", "The pilot has boarded"}
+
+
 def pair(host: Device, guest: Device, *words: str) -> str:
     """Pair two devices by their commands; return what the first printed."""
     with spawn(host, "pair", *words) as pairing:
@@ -343,6 +363,7 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
         True,
     )
     one.store("The berth after that is 15")
+    one.sync()
     pair(one, lost)
     lost.sync()
     assert "The berth after that is 15" in lost.texts()

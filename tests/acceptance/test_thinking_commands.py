@@ -73,7 +73,7 @@ def test_a_model_at_an_address_distils_and_searches(shell, model_server):
 
 def test_a_mode_without_a_model_asks_none(shell):
     shell.run("retrieve", "x", "--llm", "--mode", "tree", code=2)
-    out, err = shell.run("retrieve", "oolong", "--mode", "hybrid")
+    out, err = shell.run("retrieve", "oolong", "--mode", "llm")
     assert "Ada likes oolong" in out
     assert "by keywords, without a model" in err
 

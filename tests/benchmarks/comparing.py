@@ -148,7 +148,7 @@ class InProcess:
         found = [*state.glob(f"**/{collection.agent}/memory.db")]
         if len(found) != 1:
             raise SystemExit(f"cannot find the database of '{collection.agent}' in {state}")
-        self.db = connect_reader(found[0], 8_000)
+        self.db = connect_reader(found[0])
         self._nearness: dict[str, Nearness | None] = {}
         if encoder is not None:
             index = VectorIndex(found[0].parent)
@@ -195,7 +195,7 @@ def _vectors_of_questions(
     index = VectorIndex(folder)
     index.load(encoder)
     assert index.generation is not None
-    with closing(connect_reader(folder / "memory.db", 8_000)) as db:
+    with closing(connect_reader(folder / "memory.db")) as db:
         rows = dict(db.execute("SELECT row, text FROM memories"))
     vectors = index.read(index.generation, MEMORIES.keys(rows))
     return {rows[MEMORIES.rows([key])[0]]: vector for key, vector in vectors}

@@ -1,6 +1,6 @@
 """Fits the weights by which a statement is taken for standing; see `daemon/language/standing.py`.
 
-    python tests/benchmarks/fit_standing.py
+    python tests/benchmarks/fit_standing.py [FOLDER of further people …]
 
 From the labelled statements of `tests/data/standing.json`, half of those of `standing_notes.json`,
 and the people of `data/everyday` that are not sealed and of `data/corrections`: what a request
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +45,7 @@ class Example(NamedTuple):
     sentences: list[list[int]]
 
 
-def examples() -> Iterator[Example]:
+def examples(folders: Sequence[str] = ()) -> Iterator[Example]:
     for entry in _read(_LABELLED / "standing.json"):
         yield _example("labelled", entry["text"], stands=entry["standing"])
     for entry in _read(_LABELLED / "standing_notes.json"):
@@ -53,8 +54,9 @@ def examples() -> Iterator[Example]:
     for file in sorted((_DATA / "everyday").glob("*.json")):
         if file.stem != "sealed":
             yield from _of_person(_read(file))
-    for file in sorted((_DATA / "corrections").glob("*.json")):
-        yield from _of_person(_read(file))
+    for folder in (_DATA / "corrections", *map(Path, folders)):
+        for file in sorted(folder.glob("*.json")):
+            yield from _of_person(_read(file))
 
 
 def _read(file: Path) -> Any:
@@ -129,7 +131,7 @@ def odds(weights: Sequence[float], part: Sequence[int]) -> float:
 
 
 def main() -> None:
-    known = list(examples())
+    known = list(examples(sys.argv[1:]))
     threshold = math.log(_CHANCE / (1 - _CHANCE))
     counts: dict[tuple[str, bool], list[int]] = {}
     for fold in range(_FOLDS):

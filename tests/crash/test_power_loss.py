@@ -321,7 +321,7 @@ from thermocline.daemon.store.writer import Writer
 from thermocline.sync import HybridClock
 
 def opened(path):
-    db = connect_writer(path, 512)
+    db = connect_writer(path)
     clock, rules = HybridClock(lambda: 1.0), Rules()
     return Writer(
         path, db, enforce_limits=lambda tx: None, committed=lambda committed: None,

@@ -60,7 +60,6 @@ def make_place(tmp_path: Path) -> Callable[..., AgentPaths]:
             agent=agent,
             folder=folder or tmp_path / "agents" / agent,
             workspace=workspace,
-            cache_kb=512,
         )
 
     return make

@@ -50,7 +50,6 @@ def test_every_key_is_shown_with_where_it_is_from_and_what_it_may_be(layered):
     assert answer["files"][-1] == str(one.file)
     limit = one.keys()["recall.limit"]
     assert (limit["value"], limit["default"], limit["origin"]) == (7, 5, str(one.file))
-    assert limit["schema"] == {"type": "integer", "minimum": 1, "maximum": 100}
     assert limit["help"]
     assert limit["expected"] == "an integer 1 to 100"
     assert not limit["needs_restart"]

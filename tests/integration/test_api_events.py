@@ -133,12 +133,6 @@ def test_of_a_long_history_the_last_thousand_events_are_kept(call, listen):
     assert following == list(range(numbers[-1] + 1, numbers[-1] + 1 + len(following)))
 
 
-def test_several_listeners_hear_the_same(call, listen):
-    streams = [listen("/api/events?types=memory.stored") for _ in range(5)]
-    stored = call.store("x")
-    assert {stream.next()[2]["id"] for stream in streams} == {stored["id"]}
-
-
 def test_a_listener_who_leaves_is_let_go(call, wire, eventually):
     one = wire()
     Stream(one, "/api/events")

@@ -81,20 +81,6 @@ def test_the_live_history_has_what_happened_this_minute(call):
     assert set(live["sync_ms"]) == {None}
 
 
-def test_the_metrics_have_evoclaws_names_and_the_daemons_numbers(call):
-    call.store("x")
-    metrics = call.ok("GET", "/api/metrics")
-    for name in (
-        "retrieval_count", "evictions_today", "reinforcements_today", "consolidation_count",
-        "last_consolidation", "context_tokens_saved", "tree_index_size_bytes", "tree_node_count",
-        "hot_memory_size_bytes", "warm_memory_count", "warm_memory_size_kb", "timestamp",
-    ):  # fmt: skip
-        assert name in metrics
-    assert (metrics["total_stored"], metrics["warm_memory_count"]) == (1, 1)
-    assert (metrics["tree_node_count"], metrics["agent_id"]) == (2, call.agent)
-    assert metrics["daemon"]["connections"] >= 1
-
-
 def test_openmetrics_is_well_formed(call):
     call.store("x")
     accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
@@ -149,21 +135,6 @@ def test_an_idle_agent_is_closed_and_opened_again_when_needed(calls_of, make_dae
 
     eventually(closed, "the agent is closed")
     assert call.ok("GET", f"/api/memory/{stored['id']}")["text"] == "x"
-
-
-def test_metadata_is_extracted_without_storing(call, shared_daemon):
-    text = "see https://a.example.com, run `git pull` in ~/src/boat"
-    found = call.ok("POST", "/api/metadata", {"text": text})
-    assert found == {
-        "metadata": {
-            "urls": ["https://a.example.com"],
-            "commands": ["git pull"],
-            "paths": ["~/src/boat"],
-        },
-        "summary": {"urls_count": 1, "commands_count": 1, "paths_count": 1},
-    }
-    assert call("POST", "/api/metadata", {"text": ""}).refusal() == (400, "invalid", "text")
-    assert not shared_daemon.folder(call.agent).exists()
 
 
 # The description
@@ -236,22 +207,6 @@ def test_the_description_tells_the_true_type_of_texts(description):
     assert kinds("/api/events") == {"text/event-stream"}
     assert kinds("/api/metrics") == {"application/json", "application/openmetrics-text"}
     assert kinds("/api/memory") == {"application/json"}
-
-
-def test_an_answer_has_the_keys_that_are_described(call, description):
-    stored = call.store("x")
-    schemas = description["components"]["schemas"]
-    optional = {"warning", "supersedes", "known", "quoted_from"}
-    assert set(stored) == set(schemas["StoredMemory"]["properties"]) - optional
-    outside = call.store("y", source="web:https://wiki.example")
-    assert set(outside) - set(stored) == {"quoted_from"}
-    assert set(stored) >= set(schemas["StoredMemory"]["required"])
-    recalled = call.ok("POST", "/api/recall", {"query": "x", "explain": True})
-    assert set(recalled) <= set(schemas["Recalled"]["properties"])
-    assert set(recalled["results"][0]) <= set(schemas["RecallResult"]["properties"])
-    assert set(call.ok("GET", "/api/status")) == set(schemas["Status"]["properties"])
-    refused = call("GET", "/api/memory/none").body
-    assert set(refused["error"]) <= set(schemas["Error"]["properties"]["error"]["properties"])
 
 
 # Files

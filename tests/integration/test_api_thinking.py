@@ -284,12 +284,11 @@ def test_contents_in_parts_and_beside_calls_are_counted(call):
 # Recall
 
 
-@pytest.mark.parametrize("mode", ["llm", "hybrid"])
-def test_recall_without_a_model_is_by_keywords_and_says_so(call, mode):
+def test_recall_without_a_model_is_by_keywords_and_says_so(call):
     call.store("The server runs Debian", category="technical/server")
-    found = call.ok("POST", "/api/recall", {"query": "debian", "mode": mode})
+    found = call.ok("POST", "/api/recall", {"query": "debian", "mode": "llm"})
     assert [one["text"] for one in found["results"]] == ["The server runs Debian"]
-    assert found["mode"] == mode
+    assert found["mode"] == "llm"
     why = "no model is configured for tree; name one in llm.model"
     assert found["llm"] == {"method": "rule", "tree": [], "why": why}
     assert "llm" not in call.ok("POST", "/api/recall", {"query": "debian"})

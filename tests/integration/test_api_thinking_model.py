@@ -128,32 +128,6 @@ def test_a_model_names_categories(filled, model_server):
     assert asked.partition("[tree ")[0] == marked.partition("[tree ")[0]
 
 
-def test_hybrid_adds_the_models_part_to_what_words_find(filled, model_server):
-    model_server.says(TREE)
-    body = {
-        "query": "what does she enjoy in the morning?",
-        "mode": "hybrid",
-        "llm_endpoint": model_server.plain,
-    }
-    answer = filled.ok("POST", "/api/recall", body)
-    texts = {one["text"] for one in answer["results"]}
-    assert {"Ada likes oolong", "The hull is varnished in the morning"} <= texts
-    assert (answer["mode"], answer["llm"]["method"]) == ("hybrid", "llm")
-
-
-def test_hybrid_does_not_wait_for_a_late_model(make_daemon, calls_of, model_server):
-    daemon = make_daemon("--set", "recall.hybrid_deadline_ms=50").start()
-    call = calls_of(daemon)
-    call.store("The hull is varnished", category="projects/boat")
-    model_server.says(LATE)
-    body = {"query": "hull", "mode": "hybrid", "llm_endpoint": model_server.plain}
-    found = call.ok("POST", "/api/recall", body)
-    assert [one["text"] for one in found["results"]] == ["The hull is varnished"]
-    assert found["llm"]["method"] == "rule"
-    assert "in time" in found["llm"]["why"]
-    assert daemon.stop() == 0, daemon.log.read_text()
-
-
 def test_a_conversation_is_read_by_a_model_in_one_question(call, model_server):
     told = [{"text": "Ada prefers oolong tea in the morning", "event": "preference_learned"}]
     model_server.says(json.dumps(told))
@@ -310,9 +284,4 @@ def test_all_of_it_by_the_configured_model(make_daemon, calls_of, eventually, mo
     assert call.ok("GET", "/api/metrics")["daemon"]["llm_tokens_today"] > 0
     texts = [one["text"] for one in call.ok("GET", "/api/memory")["results"]]
     assert "Ada prefers oolong in the morning" in texts
-    # The window is that of the model, where litellm knows it.
-    body = {"messages": _talk("colour"), "check": True}
-    small = call.ok("POST", "/api/compact", {**body, "model": "openai/gpt-4"})
-    assert (small["window"], small["share"]) == (8_192, round(small["tokens"] / 8_192, 6))
-    assert call.ok("POST", "/api/compact", {**body, "model": "no/such-model"})["window"] == 128_000
     assert daemon.stop() == 0, daemon.log.read_text()

@@ -105,7 +105,7 @@ class Operations(RuleBasedStateMachine):
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "memory.db"
-        self.db = connect_writer(path, 512)
+        self.db = connect_writer(path)
         migrate(self.db, path, MIGRATIONS)
         self.now = NOW
         self.clock = HybridClock(lambda: self.now)

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 from scripted_model import ScriptedModel
 
-from thermocline.daemon.config.settings import Cold, Ingest, Merging, Rules
+from thermocline.daemon.config.settings import Cold, Ingest, Rules
 from thermocline.daemon.errors import NotFound
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.maintenance import history, rebuilding
@@ -28,10 +28,9 @@ from thermocline.daemon.maintenance.daily_notes import Folder, Work
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
-from thermocline.daemon.schemas.upkeep import Consolidated, ConsolidationMode, Scores
-from thermocline.daemon.store import memories, meta, rows, tree_rows
+from thermocline.daemon.schemas.upkeep import Consolidated, ConsolidationMode
+from thermocline.daemon.store import memories, meta
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.documents import metrics_document
 from thermocline.daemon.store.engine import CHECKED
 from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.transaction import Event, Transaction
@@ -106,60 +105,6 @@ def memory(key: str, text: str | None = None, days: float = 1.0, **fields: Any) 
 # The modes
 
 
-async def test_quick_archives_what_has_faded_and_promotes_what_is_hot(upkept):
-    await upkept.store.write(lambda tx: setattr(tx, "settle_warm", False))
-    await upkept.add(
-        memory("faded", days=40, importance=0.5),
-        memory("kept", days=20, importance=0.5),
-        memory("hot", importance=1.0),
-    )
-    outcome = await upkept.run("quick")
-    assert (outcome.evicted_warm, outcome.archived_cold) == (1, 1)
-    assert outcome.scores == Scores(hot=1, warm=0, cold=1, frozen=0)
-    assert outcome.promoted == 1
-    after = await upkept.all()
-    assert [key for key in after if after[key].archived_at is not None] == ["faded"]
-    page = (upkept.store.place.folder / "MEMORY.md").read_text()
-    assert "something about hot" in page
-    assert (await upkept.run("quick")).evicted_warm == 0
-
-
-async def test_daily_takes_the_notes_in_before_all_else_and_loses_none_of_them(upkept):
-    upkept.note()
-    outcome = await upkept.run("daily")
-    assert (outcome.ingested_facts, outcome.ingest_skipped) == (3, 0)
-    found = await upkept.all()
-    assert {one.text.split()[0] for one in found.values()} == {"Ordered", "Rigging", "Decided"}
-    assert {one.category for one in found.values()} == {"boat"}
-    again = await upkept.run("daily")
-    assert (again.ingested_facts, again.ingest_skipped) == (0, 3)
-    assert await upkept.all() == found
-
-
-async def test_daily_prunes_merges_and_marks_what_is_contradicted(upkept):
-    await upkept.store.write(lambda tx: _empty_category(tx, "old", NOW - 61 * DAY))
-    await upkept.add(
-        memory("a", "The gate code is 4711", days=3),
-        memory("b", "The gate code is 9902", days=2),
-        memory("c", "Ana likes tea", days=3),
-        memory("d", "ana likes tea.", days=2),
-    )
-    dry = await upkept.run("daily", dry_run=True)
-    before = await upkept.all()
-    outcome = await upkept.run("daily")
-    counts = (outcome.merged, outcome.superseded, outcome.pruned_nodes)
-    assert counts == (dry.merged, dry.superseded, dry.pruned_nodes) == (1, 1, 1)
-    assert before["a"].superseded_by is None
-    after = await upkept.all()
-    assert after["a"].superseded_by == "b"
-    assert after["c"].merged_into == "d"
-
-
-def _empty_category(tx: Transaction, path: str, used: float) -> None:
-    tree_rows.ensure(tx, path)
-    tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (used, path))
-
-
 async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
     await upkept.add(memory("a", category="x/old"), memory("b", category="x/old"))
     merge = TreeChange(type="merge", path="x/old", new_path="x")
@@ -179,25 +124,6 @@ async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
     assert undone.memories == 1
 
 
-async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(upkept):
-    await upkept.add(memory("warm", category="a"), memory("cold", category="a"))
-    await upkept.store.write(lambda tx: memories.archive(tx, ["cold"]))
-    await upkept.store.write(lambda tx: tx.db.execute("DELETE FROM outbox") and None)
-    rename = TreeChange(type="rename", path="a", new_path="b/c", summary="Better")
-    done = await rebuilding.rebuild(upkept.store, [rename])
-    assert not done.refused
-
-    def look(db: sqlite3.Connection) -> set[tuple[str, str]]:
-        return set(db.execute("SELECT kind, id FROM outbox").fetchall())
-
-    travelling = {("memory", "warm"), ("memory", "cold"), ("category", "a"), ("category", "b/c")}
-    assert await upkept.store.read(look) >= travelling
-    filed = await upkept.store.read(
-        lambda db: db.execute("SELECT category FROM memories WHERE id = 'cold'").fetchone()
-    )
-    assert filed == ("b/c",)
-
-
 async def test_monthly_forgets_what_is_frozen_for_too_long(upkept):
     await upkept.add(memory("old", days=11 * 366, importance=0.1))
     assert (await upkept.run("monthly", dry_run=True)).forgotten == 1
@@ -210,31 +136,6 @@ async def test_without_retention_years_the_archive_is_kept_for_ever(open_store):
     upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
     await upkept.add(memory("old", days=11 * 366, importance=0.1))
     assert (await upkept.run("monthly")).forgotten == 0
-
-
-async def test_merging_can_be_turned_off(open_store):
-    rules = Rules(merging=Merging(enabled=False))
-    upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
-    await upkept.add(
-        memory("a", "The boat is in the north harbour", days=2),
-        memory("b", "The boat is in the north harbour."),
-    )
-    model = ScriptedModel({"merge": []})
-    outcome = await upkept.run("daily", model=ModelOrRules(model, read_prompts()))
-    assert not model.asked
-    assert (outcome.merged, outcome.superseded) == (0, 0)
-    assert [one.merged_into for one in (await upkept.all()).values()] == [None, None]
-
-
-async def test_what_has_expired_is_forgotten_however_much_it_is(open_store):
-    now = [NOW]
-    upkept = Upkept(await open_store(now=lambda: now[0]))
-    await upkept.add(*(memory(f"m{n}", expires_at=NOW + 10) for n in range(1200)))
-    await upkept.add(memory("stays"))
-    now[0] = NOW + 11
-    assert (await upkept.run("quick", dry_run=True)).expired == 1200
-    assert (await upkept.run("quick")).expired > 0
-    assert set(await upkept.all()) == {"stays"}
 
 
 async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading(upkept):
@@ -282,16 +183,6 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept):
 
 
 # What it notes
-
-
-async def test_a_sum_of_times_that_evoclaw_has_left_is_passed_over(upkept):
-    def spoil(tx: Transaction) -> None:
-        rows.write(tx, meta.COUNTERS, "other", {"last_consolidation": 5 * NOW})
-
-    await upkept.store.write(spoil)
-    await upkept.run("quick")
-    found = await upkept.store.read(lambda db: metrics_document(db, NOW))
-    assert found["last_consolidation"] == NOW
 
 
 async def test_a_day_is_one_row_of_the_history(upkept):

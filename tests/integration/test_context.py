@@ -311,23 +311,6 @@ def test_a_budget_out_of_bounds_is_refused(call, options, field):
     assert call("POST", "/api/context", {"format": "xml"}).refusal()[2] == "format"
 
 
-def test_the_tree_shows_the_core_of_each_category_where_not_all_memories_are(call):
-    memories = [
-        {"text": f"The crew of ship {n} counted {n * 7} crates of <quote> at pier {n}",
-         "category": f"ships/s{n % 9}", "created_at": 1.7e9 + n} for n in range(200)
-    ]  # fmt: skip
-    for start in (0, 100):
-        call.ok("POST", "/api/memory/batch", {"memories": memories[start : start + 100]})
-    shown = call.ok("GET", "/api/context?max_tokens=2000")["text"]
-    tree = shown.partition("<categories>")[2].partition("</categories>")[0]
-    assert " s1: crew of ship 199 counted" in tree
-    assert tree.strip().startswith("<quote ")
-    assert tree.strip().endswith("</quote>")
-    evoclaw = call.ok("GET", "/api/context?format=evoclaw")["text"]
-    assert "📁 ships/s1 — crew of ship 199 counted" in evoclaw
-    assert "📁 ships/s1 — crew of ship 199 counted" in call("GET", "/api/tree/text").text
-
-
 def test_what_is_hot_is_there_whatever_is_asked(call):
     call.store("Never deploy on Fridays", event="correction")
     for query in ("where do herons nest?", "may I deploy on Fridays?"):

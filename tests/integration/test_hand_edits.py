@@ -314,20 +314,6 @@ async def test_damaged_markers_are_reported_and_the_file_left_alone(
     assert problems.current() == []
 
 
-async def test_agents_of_one_workspace_have_a_file_each(open_store, make_place, tmp_path):
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    (workspace / MARKDOWN_FILE).write_text("mine\n")
-    for agent in ("default", "ana"):
-        store = await open_store(make_place(agent, workspace=workspace))
-        await store.write(name_agent(f"name of {agent}"))
-        assert await store.flush_state_files()
-    shared, own = (workspace / MARKDOWN_FILE).read_text(), (workspace / "MEMORY-ana.md").read_text()
-    assert shared.startswith("mine\n")
-    assert ("name of default" in shared, "name of ana" in shared) == (True, False)
-    assert ("name of default" in own, "name of ana" in own) == (False, True)
-
-
 async def test_a_workspace_that_cannot_be_written_keeps_no_other_file_from_it(
     open_store, make_place, make_memory, problems, tmp_path
 ):
@@ -369,19 +355,4 @@ async def test_after_a_power_cut_between_two_writes_no_file_counts_as_changed(
     assert await store.flush_state_files()
     assert "Edith" in (folder / HOT_FILE).read_text()
     assert [*folder.glob("*.changed-*"), *folder.glob(".*.tmp")] == []
-    assert problems.current() == []
-
-
-async def test_closing_in_the_midst_of_writing_leaves_the_newest_state_in_the_files(
-    open_store, make_place, problems
-):
-    place = make_place()
-    for attempt in range(15):
-        store = await open_store(place, delay_seconds=0.0)
-        for number in range(3):
-            await store.write(name_agent(f"n{attempt}-{number}"))
-            await asyncio.sleep(attempt / 3000)
-        await store.close()
-        assert f"n{attempt}-2" in (place.folder / HOT_FILE).read_text()
-        assert f"n{attempt}-2" in (place.folder / MARKDOWN_FILE).read_text()
     assert problems.current() == []

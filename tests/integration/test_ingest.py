@@ -22,7 +22,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.schemas.upkeep import Consolidated, Ingested
-from thermocline.daemon.store import memories, merging, meta
+from thermocline.daemon.store import memories, meta
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.selecting import Filters
@@ -190,20 +190,6 @@ async def test_a_fact_is_of_its_day(notes):
     assert found["yesterday"].updated_at == NOW
 
 
-@pytest.mark.parametrize(
-    ("name", "days", "read"),
-    [
-        ("2026-11-21.md", 1, True), ("2026-11-20.md", 1, False), ("2026-11-20.md", 2, True),
-        ("2026-11-20-late.md", 2, True), ("2026-11-19.md", 2, False), ("2026-11-22.md", 2, False),
-        ("2020-01-01.md", 36_500, True), ("2026-11-21.txt", 2, False), ("2026-11-31.md", 2, False),
-        ("notes-2026-11-21.md", 2, False), ("knowledge.md", 2, False),
-    ],
-)  # fmt: skip
-async def test_notes_are_known_by_their_names(notes, name, days, *, read):
-    notes.write("- [x] Did something worth remembering\n", name)
-    assert (await notes.take_in(days)).facts_stored == read
-
-
 async def test_notes_of_a_pause_are_read_too(notes):
     notes.write("- [x] Did something before the long pause\n", "2026-11-12.md")
     await notes.store.write(lambda tx: meta.write(tx, "notes_read", NOW - 10 * DAY))
@@ -220,47 +206,6 @@ async def test_an_unchanged_note_is_not_read_again(notes):
     again = await notes.take_in()
     assert counts(again) == (8, 0, 8)
     assert [file.status for file in again.files] == ["unchanged"]
-
-
-@pytest.mark.parametrize(
-    "known",
-    [
-        "Carla inspects the rigging every spring",
-        "  CARLA INSPECTS the rigging every SPRING ",
-        "Carla inspects the rigging every spring.",
-        "Carla inspects rigging every spring",
-    ],
-)
-@pytest.mark.parametrize("where", ["warm", "cold", "merged"])
-async def test_what_is_known_anywhere_is_not_stored_again(notes, known, where):
-    await notes.add(known)
-    if where == "cold":
-        await notes.store.write(lambda tx: memories.archive(tx, ["mine"]))
-    if where == "merged":
-        await notes.add("something else altogether", "other")
-        await notes.store.write(
-            lambda tx: (
-                merging.merge(tx, memories.find(tx.db, "mine"), memories.find(tx.db, "other"))
-                and None
-            )
-        )
-    notes.write("- [x] Carla inspects the rigging every spring\n")
-    same = where != "merged" or "inspects the" in known.lower()
-    assert (await notes.take_in()).facts_stored == (0 if same else 1)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        "Carla inspects the rigging every autumn", "Carla never inspects the rigging every spring",
-        "Ben inspects the rigging every spring", "Carla inspects the rigging every spring?",
-        "カルラは毎年春に索具を点検する", "...!!!",
-    ],
-)  # fmt: skip
-async def test_what_differs_is_stored(notes, other):
-    await notes.add(other)
-    notes.write("- [x] Carla inspects the rigging every spring\n")
-    assert (await notes.take_in()).facts_stored == 1
 
 
 async def test_words_in_any_script_are_recognised(notes):

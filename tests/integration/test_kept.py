@@ -366,13 +366,6 @@ def test_turns_hold_no_secret_and_nothing_recalled(call):
     assert kept["text"] == "The token is [github token removed]"
 
 
-def test_observe_stores_the_turns_too_if_asked(call):
-    found = observe(call, user("We decided to use Postgres for billing"), store_turns=True)
-    assert len(found["stored"]) == 1
-    kept = call.ok("GET", "/api/memory?group=c")["results"]
-    assert {(one["type"], one["position"]) for one in kept} == {("episodic", 0), ("semantic", None)}
-
-
 def test_what_is_forgotten_goes_from_the_summary_of_its_conversation_as_well(
     daemon, calls_of, eventually
 ):

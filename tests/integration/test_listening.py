@@ -22,7 +22,7 @@ from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.conversations import IncomingTurn
 from thermocline.daemon.tasks.conversation_worker import ConversationWorker
-from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
 TEA = "I prefer oolong tea in the morning"
 KEPT = TEA
@@ -120,31 +120,6 @@ async def test_who_talks_without_a_pause_is_read_all_the_same(house):
         await until(read_while_talking, "it was read under way")
 
 
-async def test_the_waiting_conversations_of_an_agent_go_into_one_question(house):
-    told = [
-        {"text": "Ada's sister Anna lives in Bremen", "turn": 0},
-        {"text": "The boat is moored at the north pier", "turn": 1},
-    ]
-    house.model = ScriptedModel({"observe": [told]})
-    house.observe = Observe(debounce_seconds=NEVER, episode_idle_minutes=NEVER)
-    # The first is due at once, so that the other goes with it.
-    await house.hear("My sister Anna lives in Bremen", name="one", ended=True)
-    await house.hear("The boat is moored at the north pier", name="two")
-    house.listener = house.fresh()
-    async with house.listening():
-        await until(lambda: has(house, told[1]["text"]), "both were read")
-    (asked,) = [one for one in house.model.asked if one.purpose == "observe"]
-    assert [part.text for part in asked.parts if part.name == "conversation"] == [
-        "[0] Ada (user): My sister Anna lives in Bremen",
-        "[1] Ada (user): The boat is moored at the north pier",
-    ]
-    async with house.agents.use("default", create=True) as store:
-        kept = await store.read(
-            lambda db: db.execute("SELECT grp, text FROM memories ORDER BY row").fetchall()
-        )
-    assert dict(kept) == {"one": told[0]["text"], "two": told[1]["text"]}
-
-
 async def test_what_is_wrong_with_one_conversation_holds_up_no_other(house):
     await house.hear("We decided to use Postgres for billing", name="one")
     await house.hear(TEA, name="two")
@@ -168,13 +143,6 @@ async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house):
 
 async def summed_up(house: House, agent: str = "default") -> bool:
     return not await house.waiting(agent) and bool(house.entries(agent))
-
-
-async def test_a_silent_conversation_counts_as_over(house):
-    house.observe = Observe(debounce_seconds=0.01, episode_idle_minutes=0.05 / 60)
-    async with house.listening():
-        await house.hear(TEA)
-        await until(lambda: summed_up(house), "it was summed up")
 
 
 async def test_a_daemon_that_starts_goes_on_with_what_was_buffered(house):
@@ -209,17 +177,6 @@ async def untroubled(house: House) -> bool:
     return house.problems.current() == []
 
 
-async def test_a_trouble_is_over_when_the_file_takes_it(house):
-    place = house.folder / "agents" / "default" / "memory" / "episodes.jsonl"
-    place.mkdir(parents=True)
-    async with house.listening():
-        await house.hear(TEA, ended=True)
-        await until(lambda: told(house), "the trouble was told")
-        place.rmdir()
-        await until(lambda: summed_up(house), "it was written")
-        await until(lambda: untroubled(house), "the trouble is over")
-
-
 async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up(house):
     house.model = ScriptedModel({"episode": [ModelUnavailable("late")] * 9})
     house.listener = house.fresh()
@@ -227,16 +184,6 @@ async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up
         await house.hear(TEA, ended=True)
         await until(lambda: summed_up(house), "it was summed up")
     assert len(house.model.asked) == 4
-
-
-async def test_a_model_that_fails_once_sums_up_the_next_time(house):
-    told = {"summary": "By a model.", "tags": ["tea"], "outcome": "resolved"}
-    house.model = ScriptedModel({"episode": [ModelUnavailable("late"), told]})
-    house.listener = house.fresh()
-    async with house.listening():
-        await house.hear(TEA, ended=True)
-        await until(lambda: summed_up(house), "it was summed up")
-    assert "By a model." in house.entries()[0]
 
 
 async def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(house, caplog):
@@ -263,31 +210,3 @@ async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house):
 
         await until(all_read, "all were read")
     assert await house.texts() == [KEPT]
-
-
-async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house):
-    house.observe = Observe(debounce_seconds=0.0, episode_idle_minutes=NEVER)
-    async with house.listening():
-        for number in range(20):
-            await house.hear(f"The gate code number {number} is {number}471")
-            async with house.agents.use("default", create=True) as store:
-                found = await store.read(lambda db: conversations.find(db, "c"))
-                assert found is not None
-                await house.listener.read_now("default", store, found, AskOptions())
-    texts = await house.texts()
-    assert len(texts) == len(set(texts)) == 20
-
-
-async def test_an_agent_that_is_removed_is_let_go(house):
-    house.observe = Observe(debounce_seconds=0.05, episode_idle_minutes=NEVER)
-    async with house.listening():
-        await house.hear(TEA, agent="gone")
-        await house.agents._close("gone")
-        folder = house.folder / "agents" / "gone"
-        folder.rename(house.folder / "elsewhere")
-
-        async def forgotten() -> bool:
-            return not house.listener._due
-
-        await until(forgotten, "it was let go")
-    assert house.problems.current() == []

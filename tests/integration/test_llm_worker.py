@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from machine import is_gone
 from model_server import Heard, ModelServer, Saying
 
 from thermocline.daemon.config.settings import Llm, ModelTimeouts
-from thermocline.daemon.errors import InvalidInput, ModelUnavailable
+from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.language.secrets import clear
 from thermocline.daemon.llm import client
 from thermocline.daemon.llm.budget import Budget, UsageCounts
@@ -41,7 +40,7 @@ FACT = '{"fact": "the gate code is 4711"}'
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
-from thermocline.daemon.config.settings import Llm
+from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.llm.client import build_model
 from thermocline.daemon.llm.model import Part, ModelQuestion
 from thermocline.daemon.language.secrets import clear
@@ -274,52 +273,11 @@ async def test_a_reply_of_no_use_is_repaired_once(rig, model_server):
     assert "missing required field `fact`" in told["content"]
 
 
-async def test_after_one_repair_it_goes_by_rules(rig, model_server):
-    model_server.usually = Saying("I think the answer is 42.")
-    error = await rig.refused()
-    assert error.code == "model_unavailable"
-    assert "even after a second attempt: it contains no JSON" in error.message
-    assert len(model_server.heard) == 2
-    assert rig.model.status().purposes["distil"].last_error == "unreadable"
-
-
 async def test_a_reply_that_was_cut_off_gets_more_room(rig, model_server):
     model_server.says(Saying('{"fact": "the ga', finish="length"), FACT)
     assert (await rig.ask()).repaired
     assert model_server.heard[1].body["max_tokens"] == 400
     assert "too long" in model_server.heard[1].prompt
-
-
-async def test_a_reply_is_read_beside_the_event_loop(rig, model_server):
-    readers = []
-
-    class Watched(msgspec.Struct):
-        fact: str
-
-        def __post_init__(self) -> None:
-            readers.append(threading.current_thread())
-
-    model_server.says(FACT)
-    await rig.ask(kind=Watched)
-    assert readers
-    assert threading.current_thread() not in readers
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        Saying(refusal="I cannot"),
-        Saying("", finish="content_filter"),
-        Saying("I'm sorry, but I can't help with that."),
-        Saying('{"fact": "I cannot assist with that request."}'),
-    ],
-    ids=["field", "filter", "words", "value"],
-)
-async def test_a_refusal_is_an_error_and_is_not_argued_with(rig, model_server, said):
-    model_server.says(said)
-    assert "refuses" in (await rig.refused()).message
-    assert len(model_server.heard) == 1
-    assert rig.model.status().purposes["distil"].last_error == "refused"
 
 
 @pytest.mark.parametrize(
@@ -361,18 +319,6 @@ async def test_a_key_is_in_no_error_no_problem_and_no_log(rig, model_server, cap
     assert not problem.lasting
     told = f"{error!r} {problem} {rig.model.status()} {caplog.text} {error.__cause__!r}"
     assert KEY not in told
-
-
-async def test_a_model_whose_calls_fail_is_not_called_ready(rig, model_server):
-    assert rig.model.status().state == "ready"
-    model_server.says(Saying("wrong", status=401), FACT)
-    await rig.refused()
-    assert rig.model.status().state == "failing"
-    # It is asked again, and answers once the key is right.
-    assert rig.model.available("distill")
-    (rig.folder / "key").write_text("sk-another")
-    await rig.ask()
-    assert rig.model.status().state == "ready"
 
 
 async def test_a_new_key_is_used_at_once(rig, model_server):
@@ -431,22 +377,11 @@ async def test_a_key_is_not_sent_where_others_can_listen(rig):
 # Again, elsewhere, later
 
 
-async def test_the_next_model_is_asked_when_one_is_of_no_use(rig, model_server):
-    def by_name(heard: Heard) -> Saying:
-        return Saying(FACT) if heard.body["model"] == "good" else Saying("no", status=404)
-
-    model_server.usually = by_name
-    models = {"distil": ("openai/bad", "openai/good")}
-    rig.plan = msgspec.structs.replace(rig.plan, models=models)
-    assert (await rig.ask()).model == "openai/good"
-    assert [heard.body["model"] for heard in model_server.heard] == ["bad", "good"]
-    assert list(rig.model.status().resting) == ["openai/bad"]
-
-
 async def test_a_slow_model_is_left_at_the_deadline(rig, model_server):
     model_server.says(Saying(late=True))
+    rig.plan = msgspec.structs.replace(rig.plan, timeouts=ModelTimeouts(distil=0.3))
     async with asyncio.timeout(60):
-        await rig.refused(deadline=0.3)
+        await rig.refused()
     model_server.release()
 
 
@@ -510,30 +445,6 @@ async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(rig, model
     assert (await rig.ask("b")).value.fact
     assert rig.problems.current() == []
     assert rig.made().status().today.tokens == 36
-
-
-async def test_counts_that_are_damaged_are_told_of(tmp_path, build):
-    (tmp_path / "llm-usage.json").write_text("{")
-    problems = Problems()
-    build(Llm(), problems=problems)
-    (problem,) = problems.current()
-    assert (problem.code, problem.lasting) == ("model_usage_lost", False)
-    assert "llm-usage.json was damaged; it was set aside as llm-usage.json.corr" in problem.message
-    (tmp_path / "llm-usage.json").unlink()
-    (tmp_path / "llm-usage.json").mkdir()
-    problems = Problems()
-    build(Llm(), problems=problems)
-    assert "llm-usage.json: [Errno 21] Is a directory" in problems.current()[0].message
-
-
-async def test_without_a_model_nothing_is_started(rig, build):
-    model = build(Llm())
-    assert not model.available("distil")
-    with pytest.raises(ModelUnavailable, match="no model is configured for distil"):
-        await model.ask(asked("x"), Fact)
-    status = model.status()
-    assert (status.state, status.worker.pid, status.worker.starts) == ("off", None, 0)
-    assert rig.model.status().state == "ready"
 
 
 # A caller's own endpoint
@@ -602,7 +513,7 @@ async def test_an_endpoint_gets_no_key_and_counts_in_the_budget(rig, model_serve
 )
 async def test_an_endpoint_that_gives_no_answer_is_an_error(rig, model_server, said, word):
     model_server.says(said)
-    error = await rig.refused(word, endpoint=model_server.plain, deadline=20.0)
+    error = await rig.refused(word, endpoint=model_server.plain)
     assert word in error.message
     assert len(model_server.heard) == 1
 
@@ -617,16 +528,11 @@ async def test_an_endpoint_that_gives_no_answer_is_an_error(rig, model_server, s
     ],
 )
 async def test_an_endpoint_beyond_this_device_is_not_asked(rig, url):
-    error = await rig.refused(url, endpoint=url, deadline=10.0)
+    error = await rig.refused(url, endpoint=url)
     assert "may not ask" in error.message
     named = {"endpoint_hosts": ("169.254.169.254", "[fe80::1]", "0.0.0.0")}
     rig.plan = msgspec.structs.replace(rig.plan, **named)
-    assert "may not ask" in (await rig.refused(url, endpoint=url, deadline=10.0)).message
-
-
-async def test_an_endpoint_that_is_no_address_is_the_callers_mistake(rig):
-    with pytest.raises(InvalidInput):
-        await rig.ask(endpoint="file:///etc/passwd")
+    assert "may not ask" in (await rig.refused(url, endpoint=url)).message
 
 
 # The process
@@ -704,14 +610,14 @@ async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_p
 
 
 async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(build, model_server):
-    model = build(Llm(), timeouts=Timeouts(start=30.0, grace=0.1))
+    model = build(Llm(timeouts=ModelTimeouts(distil=3.0)), timeouts=Timeouts(start=30.0, grace=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ModelUnavailable):
-        await model.ask(asked("b"), Fact, endpoint=model_server.plain, deadline=0.2)
+        await model.ask(asked("b"), Fact, endpoint=model_server.plain)
     await until(lambda: is_gone(pid), "it was ended")
     await until(lambda: model.status().worker.pid is None, "its end was noticed")
     assert (await model.ask(asked("c"), Fact, endpoint=model_server.plain)).value.fact

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from store_parts import settled
 
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import DAY, WarmLimits
 from thermocline.daemon.store import (
@@ -27,7 +25,6 @@ from thermocline.daemon.store import (
     memory_rows,
     merging,
     tree_rows,
-    uses,
 )
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
@@ -40,7 +37,6 @@ from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
-MakePlace: TypeAlias = Callable[..., AgentPaths]
 NOW = 1_790_000_000.0
 OLD, NEW = "m00001", "m00002"
 # So little warm room that most of the memories stand in the archive.
@@ -137,24 +133,6 @@ async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_
     assert await store.read(everything) == before | {"apart": {OLD}}
 
 
-async def test_undoing_keeps_the_edits_and_uses_that_came_after(open_store, make_memory):
-    store = await open_store(now=lambda: NOW)
-    await store_both(store, make_memory)
-    kept = await merged(store)
-    edits = {"text": "Ana drinks tea", "tags": ("beans", "green"), "outcome": "calm"}
-    edited = msgspec.structs.replace(kept, **edits)
-    await store.write(lambda tx: memories.replace(tx, kept, edited))
-    await store.write(lambda tx: uses.reinforce(tx, [NEW, OLD]))
-    await unmerged(store)
-    after = (await store.read(everything))["memories"]
-    assert (after[NEW].text, after[NEW].outcome, after[NEW].tags) == (
-        "Ana drinks tea", "calm", ("green",),
-    )  # fmt: skip
-    assert (after[NEW].access_count, after[OLD].access_count) == (3, 8)
-    assert after[NEW].importance == pytest.approx(0.8)
-    assert after[NEW].metadata == Metadata()
-
-
 # Many merges
 
 
@@ -163,7 +141,7 @@ class Bench:
 
     def __init__(self, folder: str) -> None:
         path = Path(folder) / "memory.db"
-        self.db = connect_writer(path, 512)
+        self.db = connect_writer(path)
         migrate(self.db, path, MIGRATIONS)
         self.clock = HybridClock(lambda: NOW)
 
@@ -287,24 +265,6 @@ async def test_forgetting_a_kept_memory_brings_back_what_was_merged_into_it(
     assert [event.type for _, event in published] == ["memory.unmerged", "memory.deleted"]
 
 
-async def test_forgetting_the_middle_of_a_chain_hides_none_and_counts_none_twice(
-    open_store, make_memory
-):
-    store = await open_store(now=lambda: NOW)
-    for number in (1, 2, 3):
-        memory = make_memory(number, access_count=10**number, importance=0.5)
-        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
-    await merged(store, OLD, NEW)
-    assert (await merged(store, NEW, "m00003")).access_count == 1110
-    await store.write(lambda tx: memories.delete(tx, get(tx, NEW)))
-    after = (await store.read(everything))["memories"]
-    assert {key: (m.merged_into, m.access_count) for key, m in after.items()} == {
-        OLD: (None, 10),
-        "m00003": (None, 1000),
-    }
-    assert after["m00003"].importance == pytest.approx(0.5)
-
-
 async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     open_store, make_memory
 ):
@@ -336,65 +296,7 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     assert [after[key].merged_into for key in keys] == [NEW, None, None, None, None]
 
 
-async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(open_store, make_memory):
-    clock = [NOW]
-    store = await open_store(now=lambda: clock[0])
-    older, newer = coffee(make_memory)
-    short = msgspec.structs.replace(older, expires_at=NOW + 10)
-    for memory in (short, newer):
-        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
-    kept = await merged(store)
-    assert kept.expires_at is None
-    clock[0] += 11
-    await store.run_maintenance()
-    [after] = (await store.read(everything))["memories"].values()
-    uses = {"access_count": after.access_count, "last_accessed_at": after.last_accessed_at}
-    assert after == msgspec.structs.replace(kept, **uses)
-
-
-async def test_a_kept_memory_that_expires_hides_none_for_ever(open_store, make_memory):
-    clock = [NOW]
-    store = await open_store(now=lambda: clock[0])
-    await store_both(store, make_memory)
-    kept = await merged(store)
-    expiring = msgspec.structs.replace(kept, expires_at=NOW + 10)
-    await store.write(lambda tx: memories.replace(tx, kept, expiring))
-    clock[0] += 11
-    await store.run_maintenance()
-    assert (await store.read(everything))["memories"] == {OLD: coffee(make_memory)[0]}
-
-
 # Coming back
-
-
-async def test_what_comes_back_is_filed_again_where_its_category_has_gone(open_store, make_memory):
-    store = await open_store(now=lambda: NOW)
-    await store_both(store, make_memory)
-    await merged(store)
-
-    def prune(tx: Transaction) -> None:
-        before = tree_rows.load(tx.db)
-        tree_rows.save(tx, before, trees.remove(before, "people"))
-
-    await store.write(prune)
-    assert (await unmerged(store)).category == "people/ana"
-    after = await store.read(everything)
-    assert after["tree"]["people/ana"] == (1, 0)
-    assert after["totals"] == (2, 0)
-
-
-async def test_what_comes_back_into_a_full_warm_memory_leaves_it_within_its_cap(
-    open_store, make_memory
-):
-    store = await open_store(now=lambda: NOW, rules=CROWDED)
-    await store_both(store, make_memory)
-    await merged(store)
-    await store.write(
-        lambda tx: [memories.insert(tx, make_memory(n)) for n in range(3, 60)] and None
-    )
-    await unmerged(store)
-    document = await store.read(lambda db: documents.warm_document(db, NOW, CROWDED))
-    assert 0 < len(msgspec.json.encode(document)) <= CROWDED.warm.max_bytes
 
 
 # What supersedes
@@ -414,27 +316,6 @@ async def links(store: AgentStore) -> dict[str, str | None]:
     return {key: memory.superseded_by for key, memory in found.items()}
 
 
-async def test_a_contradicted_memory_stays_and_names_the_newer_and_leaves_the_hot_state(
-    open_store, make_memory, published
-):
-    store = await open_store(now=lambda: NOW)
-    await contradicting(store, make_memory)
-    after = await store.read(everything)
-    assert await links(store) == {OLD: NEW, NEW: None}
-    assert (after["totals"], after["warm"], after["hot"]) == ((2, 0), {OLD, NEW}, [NEW])
-    assert found_ids(after["memories"]) == {OLD, NEW}
-    assert published[-1][1].type == "memory.superseded"
-    assert published[-1][1].data == {"id": OLD, "by": NEW, "category": "general"}
-    assert await store.write(lambda tx: merging.supersede(tx, OLD, NEW)) is None
-    await store.flush_state_files()
-    shown = json.loads((store.place.folder / documents.WARM_FILE).read_text())
-    assert {r["id"]: r.get("superseded_by") for r in shown} == {OLD: NEW, NEW: None}
-
-
-def found_ids(found: dict[str, Memory]) -> set[str]:
-    return {key for key, memory in found.items() if memory.merged_into is None}
-
-
 @pytest.mark.parametrize("key", [OLD, NEW])
 async def test_a_new_text_on_either_side_opens_the_question_again(open_store, make_memory, key):
     store = await open_store()
@@ -448,24 +329,6 @@ async def test_a_new_text_on_either_side_opens_the_question_again(open_store, ma
     assert await links(store) == {OLD: NEW, NEW: None}
     await store.write(lambda tx: edit(tx, text="The garden is large"))
     assert await links(store) == {OLD: None, NEW: None}
-
-
-async def test_what_changed_since_a_pair_was_found_is_left_as_it_is(open_store, make_memory):
-    store = await open_store()
-    await store_both(store, make_memory)
-    for older, newer in ((OLD, NEW), (OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
-        assert await store.write(lambda tx, o=older, n=newer: merging.supersede(tx, o, n)) is None
-    for older, newer in ((OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
-        joined = await store.write(lambda tx, o=older, n=newer: merging.merge_duplicate(tx, o, n))
-        assert joined is None
-    assert await links(store) == {OLD: None, NEW: None}
-
-
-async def test_two_memories_never_supersede_each_other(open_store, make_memory):
-    store = await open_store()
-    await contradicting(store, make_memory)
-    await store.write(lambda tx: merging.supersede(tx, NEW, OLD))
-    assert await links(store) == {OLD: None, NEW: OLD}
 
 
 async def linked(
@@ -553,8 +416,6 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
     target = f"/api/memory/{one}"
     assert call("POST", f"{target}/unmerge").refusal() == (409, "conflict", "id")
     assert call("POST", f"{target}/merge", {"into": one}).refusal() == (409, "conflict", "into")
-    changed = call("PUT", target, {"merged_into": one})
-    assert changed.refusal() == (400, "invalid", "merged_into")
     for into in ("0123456789abcdef", expired):
         refused = call("POST", f"{target}/merge", {"into": into})
         assert refused.refusal()[:2] == (404, "not_found")
@@ -570,31 +431,13 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
 
 def test_three_memories_cannot_be_merged_in_a_circle(call):
     first, second, third = (call.store(text)["id"] for text in ("first", "second", "third"))
-    call.ok("PUT", f"/api/memory/{first}", {"merged_into": second})
-    call.ok("PUT", f"/api/memory/{second}", {"merged_into": third})
+    call.ok("POST", f"/api/memory/{first}/merge", {"into": second})
+    call.ok("POST", f"/api/memory/{second}/merge", {"into": third})
     for into in (first, second):
-        refused = call("PUT", f"/api/memory/{third}", {"merged_into": into[:10]})
-        assert refused.refusal() == (409, "conflict", "merged_into")
+        refused = call("POST", f"/api/memory/{third}/merge", {"into": into[:10]})
+        assert refused.refusal() == (409, "conflict", "into")
     listed = call.ok("GET", "/api/memory")["results"]
     assert [memory["text"] for memory in listed] == ["third"]
-
-
-def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call):
-    older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
-    newer, third = call.store("Ana drinks coffee!", force=True, importance=0.6), call.store("third")
-    target = f"/api/memory/{older['id']}"
-    changed = call.ok("PUT", target, {"merged_into": newer["id"], "tags": ["cups"]})
-    assert (changed["merged_into"], changed["tags"]) == (newer["id"], ["cups"])
-    assert call.ok("GET", f"/api/memory/{newer['id']}")["tags"] == ["cups"]
-    again = call.ok("PUT", target, {"merged_into": newer["id"][:12]})
-    assert again["merged_into"] == newer["id"]
-    elsewhere = call.ok("PUT", target, {"merged_into": third["id"]})
-    assert elsewhere["merged_into"] == third["id"]
-    assert call.ok("GET", f"/api/memory/{newer['id']}")["tags"] == []
-    back = call.ok("PUT", target, {"merged_into": None})
-    assert (back["merged_into"], back["archived"]) == (None, False)
-    assert call.ok("GET", f"/api/memory/{third['id']}")["tags"] == []
-    assert call.ok("PUT", target, {"merged_into": None})["updated_at"] == back["updated_at"]
 
 
 def test_forgetting_says_which_memories_are_back(call):

@@ -48,22 +48,6 @@ def test_missing_files_are_made_as_tinyclaw_makes_them(call, folder):
     assert (folder / "episodes.jsonl").read_text() == ""
 
 
-def test_what_makes_no_entry_is_refused(call):
-    for path, body, field in [
-        ("reflections", {**LESSON, "type": "joy"}, "type"),
-        ("reflections", {**LESSON, "lesson": " "}, "lesson"),
-        ("reflections", {"type": "insight", "lesson": "x"}, "context"),
-        ("episodes", {"summary": "x", "outcome": "won"}, "outcome"),
-        ("episodes", {"summary": ""}, "summary"),
-        ("skills", {"id": "../../x", "description": "y"}, "id"),
-        ("skills", {"id": ".x", "description": "y"}, "id"),
-        ("skills", {"id": "x"}, "description"),
-    ]:
-        status, code, named = call("POST", f"/api/{path}", body).refusal()
-        assert (status, code) == (400, "invalid")
-        assert named in {field, None}
-
-
 def test_a_skill_is_only_replaced_on_request(call, folder):
     first = {"id": "deploy_api-2", "description": "how to deploy", "text": "# Deploy\n"}
     assert call.ok("POST", "/api/skills", first)["added"]
@@ -123,20 +107,6 @@ def test_a_broken_line_is_reported_until_it_is_mended(call, folder):
     log.write_text(whole + '{"type": "ins')
     assert "warning" not in call.ok("GET", "/api/reflections")
     assert not any("reflections" in message for message in problems())
-
-
-def test_what_others_write_is_read_at_once(call, folder):
-    call.ok("POST", "/api/reflections", LESSON)
-    with (folder / "reflections.jsonl").open("a") as file:
-        file.write('{"type":"insight","context":"pond","lesson":"herons eat fish"}\n{"type":"ins')
-    listed = call.ok("GET", "/api/reflections")
-    assert [one["lesson"] for one in listed["results"]] == ["herons eat fish", LESSON["lesson"]]
-    (entry,) = call.ok("POST", "/api/recall", {"query": "what do herons eat?"})["results"]
-    assert (entry["source"], entry["path"]) == ("reflection", "memory/reflections.jsonl")
-    assert entry["text"] == "pond: herons eat fish"
-    (folder / "reflections.jsonl").unlink()
-    assert call.ok("GET", "/api/reflections")["total"] == 0
-    assert not call.ok("POST", "/api/recall", {"query": "what do herons eat?"})["results"]
 
 
 def test_a_torn_line_costs_only_itself(call, folder):
@@ -263,22 +233,6 @@ def test_an_agent_without_a_memory_has_no_files(call, folder):
         assert call.ok("GET", f"/api/{path}") == {"results": [], "total": 0}
     assert call.ok("GET", "/api/context") == {"format": "thermocline", "tokens": 0, "text": ""}
     assert not folder.parent.exists()
-
-
-def test_the_empty_template_of_the_knowledge_is_no_result(call, folder, eventually):
-    def paths() -> list[str]:
-        query = {"query": "which entries does the knowledge keep in short lines?", "limit": 20}
-        results = call.ok("POST", "/api/recall", query)["results"]
-        return [result.get("path", "") for result in results]
-
-    call.store("anything")
-    call.ok("GET", "/api/context")
-    (folder / "zebras.md").write_text("# Zebras\n\nThe short lines of zebras\n")
-    eventually(lambda: "memory/zebras.md" in paths(), "the files are indexed")
-    assert "memory/knowledge.md" not in paths()
-    with (folder / "knowledge.md").open("a") as file:
-        file.write("\nThe entries of the lagoon keep short lines\n")
-    eventually(lambda: "memory/knowledge.md" in paths(), "what is written below it is")
 
 
 def test_a_question_in_an_episode_is_no_sure_answer_to_itself(call):

@@ -19,8 +19,8 @@ from agent_files import set_aside
 from store_parts import settled
 
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.errors import NotFound, ThermoclineError
-from thermocline.daemon.importers.intake import ImportReport, Intake
+from thermocline.daemon.errors import ThermoclineError
+from thermocline.daemon.importers.intake import Intake
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.importers.takeover import salvage
 from thermocline.daemon.memory.records import Memory
@@ -97,48 +97,6 @@ def without_pairs(found: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the state files show: key-value pairs are in the database and the replica alone."""
     texts, _, identity = found
     return texts, identity
-
-
-async def corrupted(place: AgentPaths, change: Callable[[bytearray], None]) -> None:
-    content = bytearray(place.database.read_bytes())
-    change(content)
-    place.database.write_bytes(content)
-
-
-def destroy_header(content: bytearray) -> None:
-    content[:100] = b"x" * 100
-
-
-def cut_in_half(content: bytearray) -> None:
-    del content[len(content) // 2 :]
-
-
-def empty(content: bytearray) -> None:
-    content.clear()
-
-
-def fill_with_noise(content: bytearray) -> None:
-    content[:] = random.Random(7).randbytes(len(content))
-
-
-@pytest.mark.parametrize("change", [destroy_header, cut_in_half, empty, fill_with_noise])
-async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
-    open_store, make_place, make_memory, problems, change
-):
-    place = make_place()
-    await filled(open_store, make_memory, place, 60)
-    await corrupted(place, change)
-    ruined = place.database.read_bytes()
-    store = await open_store(place, rules=ROOMY)
-    await settled()
-    assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 60))
-    asides = [path.read_bytes() for path in place.folder.glob("memory.db.corrupt-*")]
-    assert asides
-    # Of an empty file SQLite makes an empty database; everything else is kept as it was found.
-    assert not ruined or ruined in asides
-    [problem] = [p for p in problems.current() if p.code == "database_rebuilt"]
-    assert "default" in problem.message
-    assert not problem.lasting
 
 
 async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
@@ -343,36 +301,6 @@ async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
     for path in place.folder.glob("memory.db*"):
         path.unlink()
     assert await counts(place) == whole
-
-
-async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(open_store, make_place):
-    place = make_place()
-    place.folder.mkdir(parents=True)
-    db = sqlite3.connect(place.database)
-    db.execute("CREATE TABLE rows (kind, id, data, clocks, live)")
-    db.execute("CREATE TABLE memories (nonsense)")
-    good = ("a", '{"value":"b","created_at":1.0,"updated_at":1.0}', '{"at":[1,"d"]}')
-    for key, data, clocks in (
-        good, ("late", good[1], '{"at":[9223372036854775807,"d"]}'), (b"x", good[1], good[2]),
-        ("c", 5, good[2]), ("d", "{", good[2]), ("e", good[1], None),
-    ):  # fmt: skip
-        db.execute("INSERT INTO rows VALUES ('pair', ?, ?, ?, 1)", (key, data, clocks))
-    db.execute("INSERT INTO rows VALUES ('hot', 'lesson/k', '{}', '{\"at\":[1,\"d\"]}', 1)")
-    db.commit()
-    db.close()
-    damaged = place.database.rename(place.folder / "damaged.db")
-    store = await open_store(place)
-    report = ImportReport()
-
-    def rescue(tx: Transaction) -> None:
-        intake = Intake(tx)
-        salvage(damaged, intake)
-        report.left_out = intake.report.left_out
-
-    await store.write(rescue)
-    _, pairs, _ = await held(store)
-    assert pairs == {"a": "b"}
-    assert report.left_out
 
 
 async def test_a_database_without_a_schema_is_not_searched_for_rows(
@@ -591,31 +519,3 @@ async def test_a_database_that_only_seems_malformed_is_opened_again_and_not_rebu
     assert len(tries) == 2
     assert not [*place.folder.glob("*.corrupt-*")]
     assert (await store.read(lambda db: key_values.PAIRS.get(db, "key"))).value == "value"
-
-
-async def test_operations_that_fail_after_they_changed_an_index_do_not_spoil_it(
-    open_store, make_memory, make_place
-):
-    place = make_place()
-    store = await open_store(place, rules=ROOMY)
-
-    async def change(number: int) -> None:
-        def fail(tx: Transaction) -> None:
-            memories.delete(tx, memories.find(tx.db, make_memory(number).id))
-            raise NotFound("it is not there")
-
-        with pytest.raises(NotFound):
-            await store.write(fail)
-
-    await store.write(lambda tx: [memories.insert(tx, make_memory(at)) for at in range(40)])
-    for _ in range(5):
-        stored = (
-            store.write(lambda tx, at=at: key_values.put(tx, f"key{at}", f"value {at}"))
-            for at in range(20)
-        )
-        await asyncio.gather(*map(change, range(40)), *stored)
-    indexed = await store.read(
-        lambda db: db.execute("SELECT count(*) FROM memory_fts_terms").fetchone()
-    )
-    assert indexed == (40,)
-    assert not [*place.folder.glob("*.corrupt-*")]

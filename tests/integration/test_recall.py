@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.memory.scoring import aged
-from thermocline.daemon.recall.ranking import scalyclaw, tinyclaw
-
 DAY = 86_400.0
 SHELF: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -154,38 +151,6 @@ def test_a_category_that_the_question_names_adds_what_has_none_of_its_words(call
     [beds] = [memory for memory in answer["results"] if memory["category"] == "home/garden"]
     assert (beds["search_method"], beds["parts"]["words"]) == ("keyword-tree", [])
     assert beds["parts"]["signals"]["path"] > 0
-
-
-def _days(memory: Any, now: float) -> float:
-    """Since it was used: another test may have shown it."""
-    return max(0.0, now - (memory.get("last_accessed_at") or memory["created_at"])) / DAY
-
-
-def test_presets_give_the_numbers_of_their_formulas(shelf):
-    now = time.time() + DAY
-    options = {"limit": 20, "now": now, "explain": True, "fields": "full"}
-    for result in recall(shelf, "lantern", preset="tinyclaw", **options)["results"]:
-        memory = result["memory"] | result
-        match, days = memory["parts"]["match"], _days(memory, now)
-        left = aged(memory["importance"], days)
-        expected = tinyclaw(match, days, memory["access_count"], left)
-        assert memory["relevance"] == pytest.approx(expected.relevance, abs=6e-4)
-        assert memory["parts"]["recency"] == pytest.approx(expected.recency, abs=1e-5)
-    found = recall(shelf, "lantern", preset="scalyclaw", **options)["results"]
-    assert found
-    for result in found:
-        memory = result["memory"] | result
-        days = max(0.0, now - memory["updated_at"]) / DAY
-        judged = scalyclaw(memory["parts"]["match"], days, memory["importance"])
-        assert memory["relevance"] == pytest.approx(judged.relevance, abs=6e-4)
-
-
-def test_a_presets_order_is_that_of_its_numbers(shelf):
-    for preset in ("tinyclaw", "scalyclaw"):
-        found = recall(shelf, "lantern", limit=20, preset=preset)["results"]
-        relevances = [memory["relevance"] for memory in found]
-        assert relevances == sorted(relevances, reverse=True)
-        assert found[0]["text"] == "worthy lantern"
 
 
 @pytest.fixture
@@ -373,14 +338,6 @@ def test_key_values_answer_among_the_memories(call):
     assert of(recall(call, "lantern", actor="Ann"), "pair") == []
 
 
-def test_a_pair_counts_half_of_a_memory_that_says_the_same(call):
-    call.store("station keypad code 4711", importance=0.5)
-    call.ok("PUT", "/api/kv/station", {"value": "keypad code 4711"})
-    answer = recall(call, "keypad code")
-    [memory], [pair] = of(answer, "memory"), of(answer, "pair")
-    assert (1 - pair["relevance"]) ** 2 == pytest.approx(1 - memory["relevance"], rel=0.01)
-
-
 def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call):
     def keys(query: str) -> list[str]:
         return [pair["key"] for pair in of(recall(call, query), "pair")]
@@ -396,14 +353,6 @@ def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call):
     assert keys("trailer") == []
     call.ok("PUT", "/api/kv/boat.berth", {"value": "sold"})
     assert keys("boat") == ["boat.berth"]
-
-
-def test_a_word_of_every_memory_finds_them_and_hides_no_pair(call):
-    memories = [{"text": f"river mile {number}"} for number in range(220)]
-    call.ok("POST", "/api/memory/batch", {"memories": memories})
-    call.ok("PUT", "/api/kv/river.gauge", {"value": "3.10 m"})
-    assert recall(call, "river gauge")["results"][0]["key"] == "river.gauge"
-    assert len(of(recall(call, "river"), "memory")) == 5
 
 
 def test_an_empty_answer_says_why_in_a_sentence(shelf):
@@ -464,25 +413,6 @@ def test_what_the_call_holds_for_too_irrelevant_is_dropped_with_the_reason(shelf
 def test_an_empty_memory_says_that_it_is_empty(call):
     call.ok("PUT", "/api/kv/door", {"value": "1234"})
     assert recall(call, "lantern")["why"] == "nothing is stored yet"
-
-
-def test_a_call_counts_once_what_it_returned_and_nothing_if_told_so(call, eventually):
-    talk = [{"text": f"the otter {n}", "group": "g", "position": n} for n in range(4)]
-    stored = call.ok("POST", "/api/memory/batch", {"memories": talk})["results"]
-
-    def uses() -> list[int]:
-        return [call.ok("GET", f"/api/memory/{m['id']}")["access_count"] for m in stored]
-
-    recall(call, "otter", limit=3)
-    returned = recall(call, "otter otter", limit=3, reinforce=True)["results"]
-    assert all(memory["sure"] for memory in returned)
-    ids = {memory["id"] for memory in returned}
-    expected = [int(memory["id"] in ids) for memory in stored]
-    eventually(lambda: uses() == expected, "each that was returned is counted once")
-    metrics = call.ok("GET", "/api/metrics")
-    assert (metrics["retrieval_count"], metrics["total_retrieved"]) == (1, 3)
-    assert uses() == expected
-    assert sum(expected) == 3
 
 
 def test_a_use_is_a_sure_result_once_an_hour(call, eventually):

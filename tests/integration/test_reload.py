@@ -116,12 +116,12 @@ def test_what_needs_a_restart_is_named_and_the_rest_taken_over(configured, event
             "warm": {"max_kb": 21},
             "agent_id": "other",
             "socket": {"mode": "0600"},
-            "store": {"cache_kb": 2048},
+            "sync": {"device_name": "boat"},
         }
     )
     eventually(lambda: "restart_needed" in configured.problems(), "the keys are named")
     message = configured.problems()["restart_needed"]["message"]
-    for key in ("agent_id", "socket.mode", "store.cache_kb"):
+    for key in ("agent_id", "socket.mode", "sync.device_name"):
         assert key in message
     assert "warm.max_kb" not in message
     assert configured.warm_kb() == 21

@@ -115,10 +115,3 @@ def test_the_same_history_twice_at_once_is_stored_once(call):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: send(call, *TALK), range(4)))
     assert stored(call) == texts(*TALK)
-
-
-def test_observe_with_its_turns_stores_them_once_as_well(call):
-    for count in (2, 4):
-        body = {"conversation": "ferry", "messages": TALK[:count], "store_turns": True}
-        call.ok("POST", "/api/observe", body)
-    assert stored(call) == texts(*TALK[:4])

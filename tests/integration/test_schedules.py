@@ -7,7 +7,6 @@ import gc
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,7 +17,7 @@ from store_parts import make_agents
 from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync, UpkeepTimes
 from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
 from thermocline.daemon.maintenance import consolidation
-from thermocline.daemon.maintenance.schedule import INTERRUPTED, Postponed, Run, last_run, put_runs
+from thermocline.daemon.maintenance.schedule import INTERRUPTED, Run, last_run, put_runs
 from thermocline.daemon.maintenance.scheduler import Clock, Job, Scheduler
 from thermocline.daemon.maintenance.upkeep import Upkeep, jobs_of
 from thermocline.daemon.memory.scoring import DAY
@@ -186,19 +185,6 @@ def modes(ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
     return [(mode, hours) for _, mode, hours in ran]
 
 
-async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world):
-    await world.store("ana")
-    await world.store("ben")
-    await world.restart()
-    # It is 12 in Berlin; both are closed.
-    ran = await world.live(13)
-    assert [run for run in ran if run[0] == "ana"] == [
-        ("ana", "quick", 3.0), ("ana", "quick", 6.0), ("ana", "quick", 9.0), ("ana", "daily", 12.0),
-    ]  # fmt: skip
-    assert {agent for agent, _, _ in ran} == {"ana", "ben"}
-    assert not (world.folder / "agents" / "default").exists()
-
-
 async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world):
     def of(agent: str, ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
         return modes([run for run in ran if run[0] == agent])
@@ -221,19 +207,6 @@ async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world):
     [(mode, hours)] = of("ana", await world.live(0.5))
     assert mode == "quick"
     assert 19.0 <= hours <= 19.2
-
-
-async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world):
-    world.settings = settings_of({"quick": "0 */3 * * *"})
-    world.most_open = 1
-    await world.store("ana")
-    await world.store("ben")
-    ran = await world.live(30)
-    # The one that is open, and twice the other.
-    assert len(ran) <= 10 + 2
-    for agent in ("ana", "ben"):
-        hours = [at for name, _, at in ran if name == agent]
-        assert all(after - before <= 24 for before, after in pairwise([0.0, *hours, 30.0]))
 
 
 async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world):
@@ -264,26 +237,6 @@ async def test_what_was_missed_for_weeks_is_done_once(world):
     await world.live(1)
     await world.restart(off_hours=24 * 40)
     assert modes(await world.live(1.5)) == [("monthly", 961.0)]
-
-
-async def test_what_was_done_is_remembered_across_restarts(world):
-    await world.store("ana")
-    assert len(await world.live(3.5)) == 1
-    for _ in range(3):
-        await world.restart()
-        assert await world.live(0.5) == []
-    assert len(await world.live(1.5)) == 1
-
-
-async def test_beginnings_are_spread(world):
-    world.jitter = 3000.0
-    for number in range(6):
-        await world.store(f"agent{number}")
-    ran = await world.live(4.5)
-    assert len(ran) == 6
-    times = [hours for _, _, hours in ran]
-    assert all(3.0 <= hours <= 3.9 for hours in times)
-    assert len(set(times)) == 6
 
 
 async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world):
@@ -428,23 +381,6 @@ async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world
     assert world.problems.current() == []
 
 
-async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world):
-    tried: list[float] = []
-
-    async def run(_store: AgentStore) -> None:
-        tried.append(round((world.now - world.begun) / 3600, 1))
-        if len(tried) < 3:
-            raise Postponed
-
-    world.more = [Job(name="verify2", when=lambda: DAY / 4, run=run, problem="verify_failed")]
-    await world.restart()
-    await world.store("ana")
-    await world.live(9)
-    assert tried == [6.0, 7.0, 8.0]
-    assert world.problems.current() == []
-    assert (await world.record("ana", "verify2")).at == world.begun + 8 * 3600
-
-
 async def test_there_are_never_two_runs_at_once_for_an_agent(world):
     await world.store("ana", 30)
     await asyncio.gather(*(world.upkeep.consolidate("ana", "daily") for _ in range(4)))
@@ -454,18 +390,6 @@ async def test_there_are_never_two_runs_at_once_for_an_agent(world):
         depth += {"upkeep.started": 1, "upkeep.finished": -1}.get(kind, 0)
         assert depth in {0, 1}
     assert order.count("upkeep.started") == 4
-
-
-async def test_what_a_person_has_run_is_not_run_again_at_its_time(world):
-    await world.store("ana")
-    await world.live(11.5)
-    await world.upkeep.consolidate("ana", "daily")
-    assert modes(await world.live(1)) == [("daily", 12.0)]
-    world.now += 23 * 3600
-    world.uptime += 23 * 3600
-    # Past the next midnight, whose runs have not begun yet.
-    await world.upkeep.consolidate("ana", "daily")
-    assert await world.live(0.4) == []
 
 
 async def test_a_caller_who_leaves_does_not_break_the_run_off(world):
@@ -516,15 +440,3 @@ async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world
     await world.live(1)
     assert world.problems.current() == []
     assert modes(await world.live(2)) == [("quick", 3.0)]
-
-
-async def test_a_next_run_is_never_in_the_past(world):
-    await world.store("ana")
-    await world.live(hours=1)
-    # The device slept, and the scheduler has not looked since.
-    world.now += 40 * 3600
-    async with world.agents.use("ana", create=False, quietly=True) as store:
-        standing = await store.read(lambda db: world.upkeep.status("ana", db))
-    times = [schedule.next for schedule in standing.schedules if schedule.next is not None]
-    assert times
-    assert min(times) >= world.now

@@ -315,6 +315,15 @@ async def test_a_row_of_a_key_that_no_device_is_given_says_that_it_was_made_up(r
     assert "the row was made up" in missing.value.hint
 
 
+async def test_of_two_devices_that_seal_at_the_same_time_one_is_told_to_join(remote):
+    await members(remote, "one")
+    other = Member("other", remote, new_keyring())
+    other.store("by other")
+    with pytest.raises(KeyMissing, match="does not have the key") as missing:
+        await other.sync()
+    assert "thermocline join" in missing.value.hint
+
+
 async def test_a_program_that_knows_nothing_of_keys_can_add_nothing_plain(remote):
     await members(remote, "one")
     plain = Member("plain", remote)

@@ -6,9 +6,8 @@ import json
 import os
 import resource
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from agent_files import set_aside
@@ -17,15 +16,10 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.memory.hot import HotState
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import hot_rows, memories
-from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
 from thermocline.daemon.store.memory_rows import SELECT, from_row
-
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakePlace: TypeAlias = Callable[..., AgentPaths]
 
 FACT = {
     "id": "0a1b2c3d4e5f",
@@ -247,23 +241,6 @@ async def test_a_thousand_facts_above_the_cap_are_all_there(open_store, make_pla
     warm = (place.folder / WARM_FILE).read_text()
     assert len(warm.encode()) <= Rules().warm.max_bytes
     assert 0 < len(json.loads(warm)) < 1000
-
-
-async def test_what_has_faded_by_then_is_taken_over_into_the_archive(open_store, make_place):
-    now = time.time()
-    faded = FACT | {
-        "id": "faded",
-        "importance": 0.3,
-        "access_count": 0,
-        "created_at": now - 40 * DAY,
-    }
-    place = make_place()
-    leave(place.folder, {WARM_FILE: [faded, FACT | {"id": "young", "created_at": now}]})
-    taken = await remembered(await open_store(place))
-    assert {memory.id: memory.archived_at is not None for memory in taken} == {
-        "faded": True,
-        "young": False,
-    }
 
 
 async def test_a_second_start_does_not_take_over_again(open_store, make_place, tmp_path):

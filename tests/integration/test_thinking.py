@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, get_args
 import pytest
 from scripted_model import ScriptedModel
 
-from thermocline.daemon.config.settings import Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.language.notes import NoteFact
 from thermocline.daemon.llm.model import read_prompts
@@ -172,28 +171,6 @@ async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig):
     assert [(r.relation, r.target) for r in ada.relations] == [("prefers", "oolong")]
 
 
-async def test_greetings_and_commands_are_no_question_for_a_model(rig):
-    rig.says("observe", [{"text": "made up out of nothing"}])
-    await rig.hear(("user", "", "hi"), ("user", "", "/deploy everything to the testnet now"))
-    extracted = await rig.read()
-    assert extracted is not None
-    assert (extracted.method, extracted.memories.stored, rig.model.asked) == ("rule", (), [])
-
-
-async def test_turns_that_somebody_else_has_read_are_not_read_again(rig):
-    await rig.hear(*TALK)
-    turns = await rig.store.read(lambda db: conversations.unread(db, "c", 10_000))
-
-    class Overtaken(ScriptedModel):
-        async def ask(self, *_: Any, **__: Any) -> Any:
-            await rig.store.write(lambda tx: conversations.mark_processed(tx, "c", turns))
-            raise ModelUnavailable("it took long")
-
-    rig.model = Overtaken({"observe": [None]})
-    assert await rig.read() is None
-    assert await rig.all() == {}
-
-
 # Summing up
 
 
@@ -219,17 +196,6 @@ async def test_an_episode_is_a_line_of_tinyclaws_shape(rig):
     # It is found as the line alone.
     assert all(one.type != "episodic" for one in (await rig.all()).values())
     assert await rig.store.read(lambda db: conversations.find(db, "c")) is None
-
-
-async def test_it_is_written_once_wherever_it_was_interrupted(rig):
-    await rig.hear(*TALK, ended=True)
-    await rig.read()
-    await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
-    before = await rig.conversation()
-    await write_entry(rig.store, before)
-    await write_entry(rig.store, before)
-    path = rig.store.place.folder / "memory" / "episodes.jsonl"
-    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
 
 
 async def test_a_conversation_that_goes_on_is_not_over(rig):
@@ -307,20 +273,6 @@ async def test_similar_memories_become_one_that_can_be_taken_back(rig):
     ]
 
 
-@pytest.mark.parametrize(
-    ("limits", "retired"),
-    [(Merging(similarity=0.95), 0), (Merging(max_cluster=2), 2), (Merging(), 3)],
-)
-async def test_the_configuration_says_how_alike_and_how_many_are_combined(
-    limits, retired, open_store
-):
-    rig = Rig(await open_store(now=lambda: NOW, rules=Rules(merging=limits)))
-    third = memory("c", "Ada keeps the spare key of the boat in the new shed", created_at=NOW - 40)
-    await rig.add(*ALIKE, third)
-    rig.says("merge", JOINED)
-    assert await rig.join_similar() == retired
-
-
 async def test_one_that_was_edited_since_stays_when_the_others_leave(rig):
     await rig.add(*ALIKE)
     rig.says("merge", JOINED)
@@ -389,42 +341,6 @@ async def test_nearness_never_decides_by_itself(rig):
 
 
 # The tree
-
-
-async def test_a_model_proposes_operations_and_nonsense_is_refused(rig):
-    await rig.add(
-        *(memory(f"s{n}", f"sailing lesson {n} in the harbour", category="hobby") for n in "ab"),
-        memory("g", "the garden needs water", category="hobby"),
-        memory("i", "an old idea", category="ideas/old"),
-    )
-    rig.says(
-        "rebuild",
-        {
-            "operations": [
-                {"type": "add", "path": "hobby/sailing", "summary": "Boats and lessons"},
-                {"type": "merge", "path": "ideas/old", "new_path": "ideas", "reason": "idle"},
-                {"type": "explode", "path": "hobby"},
-                {"type": "remove", "path": "hobby"},
-            ],
-            "rationale": "easier to find",
-        },
-    )
-    operations = await propose(rig.store, rig.mind, AskOptions())
-    assert [one.type for one in operations] == ["move", "merge", "remove"]
-    assert isinstance(operations[0], TreeChange)
-    assert set(operations[0].ids) == {"sa", "sb"}
-    rebuilt = await rebuilding.rebuild(rig.store, operations)
-    assert [one.type for one in rebuilt.done] == ["move", "merge"]
-    after = await rig.all()
-    filed = {key: after[key].category for key in after}
-    assert filed == {"sa": "hobby/sailing", "sb": "hobby/sailing", "g": "hobby", "i": "ideas"}
-    (asked,) = rig.model.asked
-    tree, limits, examples = asked.parts
-    assert "hobby — Hobby (3 memories" in tree.text
-    assert "49 categories" in limits.text
-    assert "g hobby: the garden needs water" in examples.text
-    (sailing,) = [node for path, node in (await rig.tree()).items() if path == "hobby/sailing"]
-    assert sailing.desc == "Boats and lessons"
 
 
 @pytest.mark.parametrize(
@@ -527,12 +443,3 @@ async def test_a_long_note_goes_in_parts(rig):
     facts = await rig.read_note("\n".join(lines))
     assert [one.text for one in facts] == [f"part {n} was read" for n in range(4)]
     assert "\n".join(asked.parts[-1].text for asked in rig.model.asked) == "\n".join(lines)
-
-
-async def test_upkeep_asks_a_model_only_where_one_is(rig):
-    rig.says("ingest")
-    assert rig.mind.is_asked("ingest", AskOptions())
-    assert not rig.mind.is_asked("rebuild", AskOptions())
-    assert rig.mind.is_asked("rebuild", AskOptions(endpoint="http://localhost:1/v1"))
-    with pytest.raises(ModelUnavailable):
-        await rig.read_note(NOTE)

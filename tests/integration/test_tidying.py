@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
 
 from thermocline.daemon.maintenance.tidying import tidy
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.schemas.memory import Tidied
 from thermocline.daemon.store import memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.transaction import Transaction
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakeMemory: TypeAlias = Callable[..., Memory]
 NOW = 1_790_000_000.0
 SAME = [
     ("User prefers dark mode", "user prefers the dark mode!"), ("Anna mag Tee", "Anna mag Tee."),
@@ -84,21 +80,6 @@ async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_li
     assert all(pair.reasons for pair in report.pairs)
 
 
-async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(open_store):
-    store = await open_store(now=lambda: NOW)
-    texts = ["Anna lives in Berlin", "Anna lives in Lisbon", "Anna lives in Berlin"]
-    texts += ["The gate code is 1", "The gate code is 2", "The gate code is 2."] * 3
-    await stored(store, dated(texts))
-    assert (await tidy(store)).merged == 8
-    rows = await store.read(lambda db: db.execute("SELECT id, clocks FROM memories").fetchall())
-    again = await tidy(store)
-    assert counts(again) == (0, 0, 0, len(texts) - 8)
-    assert again.pairs == []
-    assert rows == await store.read(
-        lambda db: db.execute("SELECT id, clocks FROM memories").fetchall()
-    )
-
-
 async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_place(open_store):
     store = await open_store(now=lambda: NOW)
     await stored(store, dated(["Ben lives in Berlin", "Ben lives in Lisbon"]))
@@ -142,31 +123,6 @@ async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(op
     await store.write(lambda tx: write(tx, "Tea is good"))
     await store.write(lambda tx: write(tx, "tea is fine"))
     assert await tidied() == (1, 1)
-
-
-async def test_what_has_faded_is_archived_and_nothing_else_is(open_store):
-    store = await open_store(now=lambda: NOW)
-    old: dict[str, Any] = {"importance": 0.3, "created_at": NOW - 40 * DAY, "updated_at": NOW}
-    await stored(
-        store,
-        [
-            Memory(id="faded", text="nobody asked", **old),
-            Memory(id="used", text="somebody asked", access_count=30, **old),
-            Memory(id="young", text="recent", importance=0.05, created_at=NOW, updated_at=NOW),
-        ],
-    )
-    report = await tidy(store)
-    assert counts(report) == (0, 0, 1, 3)
-    after = await seen(store)
-    assert {key for key, memory in after.items() if memory.archived_at} == {"faded"}
-    assert after["faded"].importance == 0.3
-
-
-async def test_conversations_and_expired_memories_take_no_part(open_store):
-    store = await open_store(now=lambda: NOW)
-    turns = [msgspec.structs.replace(m, position=n) for n, m in enumerate(dated(["yes"] * 4))]
-    await stored(store, turns)
-    assert counts(await tidy(store)) == (0, 0, 0, 4)
 
 
 async def test_it_can_be_broken_off_at_any_moment_and_done_again(open_store, make_place):
@@ -214,62 +170,6 @@ async def test_it_can_be_broken_off_at_any_moment_and_done_again(open_store, mak
         merged += memory.merged_into is not None
         superseded += memory.superseded_by is not None
     assert (merged, superseded) == (120, 40)
-
-
-async def test_what_was_changed_meanwhile_is_judged_anew(open_store):
-    store = await open_store(now=lambda: NOW)
-    await stored(store, dated(["Tea is fine", "Tea is fine.", "The code is 1", "The code is 2"]))
-    [duplicate, contradiction] = [
-        (pair.older, pair.newer) for pair in (await tidy(store, dry_run=True)).pairs
-    ]
-
-    def edit(tx: Transaction, key: str) -> None:
-        old = memories.find(tx.db, key)
-        memories.replace(tx, old, msgspec.structs.replace(old, text="something else"))
-
-    await store.write(lambda tx: edit(tx, duplicate[1]))
-    await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, contradiction[0])))
-    before = await seen(store)
-    assert await store.write(lambda tx: merging.merge_duplicate(tx, *duplicate)) is None
-    assert await store.write(lambda tx: merging.supersede(tx, *contradiction)) is None
-    assert await seen(store) == before
-
-
-async def test_five_hundred_memories_are_tidied_while_stores_go_on(open_store, make_memory):
-    store = await open_store(now=lambda: NOW)
-    texts = [
-        f"the {n} word{n * 7919 % 3001} of part{n % 977} and word{n % 1009}" for n in range(400)
-    ]
-    texts += [f"User {n} likes tea" for n in range(50)] * 2
-    await stored(store, dated(texts))
-    tidying = asyncio.create_task(tidy(store))
-    answered = 0
-    slowest = 0.0
-    while not tidying.done():
-        began = time.monotonic()
-        new = make_memory(answered, text=f"meanwhile{answered}", created_at=NOW)
-        await store.write(lambda tx, new=new: memories.insert(tx, new))
-        slowest = max(slowest, time.monotonic() - began)
-        answered += 1
-        await asyncio.sleep(0.002)
-    report = await tidying
-    assert report.merged == 50
-    assert report.examined >= 500
-    # Were a store held up until the end, one or two would have been answered.
-    assert answered > 20
-    print(f"{answered} stores meanwhile, the slowest in {slowest * 1000:.0f} ms")
-
-
-async def test_a_statement_that_comes_back_retires_the_old_one_and_what_was_between(open_store):
-    store = await open_store(now=lambda: NOW)
-    await stored(store, dated(["Anna lives in Berlin", "Anna lives in Lisbon"]))
-    again = Memory(id="again", text="Anna lives in Berlin", created_at=NOW, updated_at=NOW)
-    await stored(store, [again])
-    after = (await tidy(store)).pairs
-    assert [(pair.older, pair.newer, pair.relation) for pair in after] == [
-        ("t00000", "again", "duplicate"),
-        ("t00001", "again", "contradiction"),
-    ]
 
 
 # Over the socket

@@ -23,7 +23,7 @@ from thermocline.daemon.memory.vectors import quantised
 from thermocline.daemon.recall.sources import SOURCES
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.schemas.status import VectorStatus
-from thermocline.daemon.store import key_values, memories, merging
+from thermocline.daemon.store import key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.transaction import Event
 from thermocline.daemon.vectors import agent_vectors
@@ -285,18 +285,6 @@ async def test_what_changed_while_nobody_looked_is_noticed(desk, make_memory):
     assert desk.encoder.passages == {new.text: 1}
 
 
-async def test_a_merged_memory_needs_no_vector(desk, make_memory):
-    async with desk.running() as store:
-        await fill(store, make_memory, 1, 2)
-        await desk.settled(2)
-        await store.write(
-            lambda tx: merging.merge(
-                tx, *(memories.find(tx.db, make_memory(number).id) for number in (1, 2))
-            )
-        )
-        await desk.settled(1)
-
-
 async def test_an_earlier_model_answers_until_the_last_is_encoded(desk, make_memory):
     async with desk.running() as store:
         await fill(store, make_memory, *range(130))
@@ -336,29 +324,6 @@ async def test_a_model_that_changes_under_the_same_name_encodes_all_again(desk, 
         await until(lambda: sum(desk.encoder.passages.values()) == 140, "all encoded again")
         await desk.settled(70)
         assert (await desk.nearest(store, "word5"))[0].endswith("word5")
-
-
-async def test_a_model_that_changed_while_the_memory_was_closed_is_noticed(desk, make_memory):
-    async with desk.running() as store:
-        await fill(store, make_memory, *range(70))
-        await desk.settled(70)
-    desk.encoder.weights["ollama/first"] = "other"
-    async with desk.running():
-        await until(lambda: sum(desk.encoder.passages.values()) == 140, "all encoded again")
-
-
-async def test_back_to_the_earlier_model_nothing_is_encoded(desk, make_memory):
-    async with desk.running() as store:
-        await fill(store, make_memory, *range(130))
-        await desk.settled(130)
-        desk.encoder.passages.clear()
-        desk.encoder.open.clear()
-        desk.encoder.model = "ollama/second"
-        await until(lambda: desk.status().left == 130, "all are missing")
-        desk.encoder.model = "ollama/first"
-        desk.encoder.open.set()
-        await desk.settled(130)
-    assert sum(desk.encoder.passages.values()) <= agent_vectors.MOST_TEXTS
 
 
 async def test_an_encoder_that_is_away_is_reported_and_tried_again(desk, make_memory):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 import pytest
@@ -14,8 +12,7 @@ from agent_files import set_aside
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
-from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import key_values, memories, meta
+from thermocline.daemon.store import key_values, memories
 from thermocline.daemon.store.agent_paths import FailedSyncs
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
@@ -24,10 +21,7 @@ from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.similar import find_same
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.daemon.store.writer import Committed, Writer
-from thermocline.sync import HybridClock, Stamp
-
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakeMemory: TypeAlias = Callable[..., Memory]
+from thermocline.sync import HybridClock
 
 
 async def count(store: AgentStore) -> int:
@@ -64,46 +58,6 @@ async def test_the_failure_of_one_operation_leaves_the_others_of_its_commit(
     assert await count(store) == 40
 
 
-async def test_what_a_failed_operation_did_is_not_told(open_store, make_memory, published):
-    store = await open_store()
-
-    def fail_late(tx: Transaction) -> None:
-        memories.insert(tx, make_memory(99))
-        raise InvalidInput("no")
-
-    await asyncio.gather(
-        store.write(lambda tx: memories.insert(tx, make_memory(1))),
-        store.write(fail_late),
-        store.write(lambda tx: memories.insert(tx, make_memory(2))),
-        return_exceptions=True,
-    )
-    stored = [event.data["id"] for _, event in published if event.type == "memory.stored"]
-    assert stored == ["m00001", "m00002"]
-
-
-async def test_operations_run_in_the_order_in_which_they_came(open_store):
-    store = await open_store()
-    seen: list[int] = []
-    await asyncio.gather(*(store.write(lambda _, n=n: seen.append(n)) for n in range(600)))
-    assert seen == list(range(600))
-
-
-async def test_a_result_is_given_only_once_another_connection_sees_it(open_store):
-    store = await open_store()
-    for number in range(20):
-        await store.write(lambda tx, n=number: key_values.put(tx, "key", str(n)))
-        other = sqlite3.connect(store.place.database)
-        assert key_values.PAIRS.get(other, "key").value == str(number)
-        other.close()
-
-
-async def test_versions_of_one_memory_strictly_increase(open_store):
-    store = await open_store()
-    versions: list[Stamp] = []
-    await asyncio.gather(*(store.write(lambda tx: versions.append(tx.stamp())) for _ in range(300)))
-    assert versions == sorted(set(versions))
-
-
 async def test_a_cancelled_caller_does_not_cancel_the_write(open_store):
     store = await open_store()
     task = asyncio.create_task(store.write(lambda tx: key_values.put(tx, "key", "kept")))
@@ -130,7 +84,7 @@ class Bench:
         self.settle(tx)
 
     def open(self) -> Writer:
-        db = connect_writer(self.path, 512)
+        db = connect_writer(self.path)
         migrate(db, self.path, MIGRATIONS)
         return Writer(
             self.path,
@@ -194,40 +148,6 @@ async def test_a_listener_that_fails_does_not_keep_callers_waiting(tmp_path):
     assert pair.value == "v"
     assert [str(error) for error in errors] == ["listener"]
     await writer.close()
-
-
-async def test_a_group_of_nothing_but_failures_changes_nothing(tmp_path):
-    bench = Bench(tmp_path)
-    writer = bench.open()
-
-    def fail(tx: Transaction) -> None:
-        key_values.put(tx, "key", "v")
-        raise InvalidInput("no")
-
-    results = await asyncio.gather(*(writer.submit(fail) for _ in range(5)), return_exceptions=True)
-    assert {type(result) for result in results} == {InvalidInput}
-    assert await writer.submit(lambda tx: tx.db.execute("SELECT * FROM rows").fetchall()) == []
-    # Only the last, which did no harm, was told of.
-    assert [committed.events for committed in bench.told] == [()]
-    await writer.close()
-
-
-async def test_what_a_failed_operation_marked_is_undone_with_it(open_store, make_memory):
-    store = await open_store()
-
-    def fail_late(tx: Transaction) -> None:
-        tx.count("total_stored", 1000)
-        tx.note_time("last_consolidation")
-        raise InvalidInput("no")
-
-    await asyncio.gather(
-        store.write(lambda tx: memories.insert(tx, make_memory(1))),
-        store.write(fail_late),
-        store.write(lambda tx: memories.insert(tx, make_memory(2))),
-        return_exceptions=True,
-    )
-    counted = await store.read(lambda db: meta.counter_totals(db, store.now))
-    assert counted == {"total_stored": 2.0}
 
 
 async def test_what_stands_before_a_failed_operation_in_its_commit_is_found_by_its_words(

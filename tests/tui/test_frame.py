@@ -114,20 +114,6 @@ def test_a_damaged_state_file_counts_as_none(tmp_path):
 # Keys
 
 
-async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon):
-    with daemon.client("second") as client:
-        client.store("of the second agent")
-    app = ThermoclineApp(daemon.client)
-    async with opened(app) as pilot:
-        await pilot.press("colon", *"sett", "enter")
-        assert app.tab.name == "settings"
-        await pilot.press("colon", *"nowhere", "enter")
-        assert flashed(app) == "nothing is called 'nowhere'"
-        await pilot.press("colon", *"agent second", "enter")
-        assert app.agent == "second"
-        assert "second" in row_of(app, Head)
-
-
 # Caution
 
 

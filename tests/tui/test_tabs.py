@@ -11,6 +11,7 @@ pytest.importorskip("textual")
 from terminal import Terminal, terminal
 
 from thermocline.daemon.client import ApiError
+from thermocline.tui import feed
 from thermocline.tui.dialogs import KeysScreen
 from thermocline.tui.feed import ReadOnlyClient
 from thermocline.tui.views import VIEWS
@@ -83,6 +84,8 @@ async def test_a_digit_shows_a_tab_whose_every_key_is_in_its_help_and_in_the_pal
             assert bound <= {one.title for one in term.app.get_system_commands(term.app.screen)}
             await term.press("question_mark")
             assert isinstance(term.app.screen, KeysScreen)
+            # Those of the tab first: a low screen shows no more.
+            assert term.app.screen.groups[0][0] not in {"Here", "Everywhere"}
             assert bound <= {words for _, keys in term.app.screen.groups for _, words in keys}
             await term.press("escape")
 
@@ -192,3 +195,24 @@ async def test_the_overview_names_the_encoder_and_how_much_it_has_encoded(make_d
     async with terminal(daemon, "overview", "default", (200, 40)) as term:
         await term.see("encoder  static:")
         await term.see("vectors  1, of all texts")
+
+
+async def test_the_overview_shows_a_memory_that_was_closed_at_once(make_daemon, monkeypatch):
+    monkeypatch.setattr(feed, "_IDLE_SECONDS", 600.0)
+    daemon = make_daemon("--set=store.idle_close_seconds=1").start()
+    with daemon.client() as client:
+        client.store("The dog sleeps in the kitchen")
+        wait_until(lambda: not client.status().agents, "the agent is closed")
+    async with terminal(daemon, "overview", "default", (80, 24)) as term:
+        await term.see("0, no cap; 1 are warm")
+
+
+async def test_of_a_link_among_the_files_no_time_is_shown(daemon, tmp_path):
+    (tmp_path / "a.md").write_text("words\n")
+    (tmp_path / "link.md").symlink_to("a.md")
+    with daemon.client() as client:
+        client.files_add(str(tmp_path))
+    async with terminal(daemon, "files", "default", (100, 30)) as term:
+        await term.see("link.md", "a.md")
+        [line] = [line for line in term.lines if "link.md" in line and "!" in line]
+        assert " d " not in line

@@ -39,10 +39,6 @@ MODEL = ModelStatus(
 )
 
 
-# Nothing runs by itself.
-OPTIONS = [f"--set=consolidation.{name}=never" for name in ("warm_eviction", "tree_prune")]
-
-
 def filled(daemon: Daemon, agent: str) -> None:
     with daemon.client(agent) as client:
         client.store("Ana prefers tea")

@@ -22,7 +22,7 @@ from thermocline.daemon.store.schema import MIGRATIONS
 def _empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with all its tables: making them takes ten times as long as copying it."""
     path = tmp_path_factory.mktemp("empty") / "memory.db"
-    with closing(connect_writer(path, 512)) as db:
+    with closing(connect_writer(path)) as db:
         migrate(db, path, MIGRATIONS)
     return path
 
@@ -37,7 +37,7 @@ def remembered(
     def make(stored: Iterable[Memory], now: float = 1_790_000_000.0) -> sqlite3.Connection:
         path = tmp_path / f"memory{len(opened)}.db"
         shutil.copyfile(_empty_database, path)
-        db = connect_writer(path, 512)
+        db = connect_writer(path)
         opened.append(db)
         chunk_database.attach_none(db)
         db.execute("BEGIN IMMEDIATE")

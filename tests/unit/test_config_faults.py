@@ -35,7 +35,6 @@ AGENT = "an agent id: 1 to 64 letters, digits, _ or -"
 PLACE = "an absolute path, or a path that begins with ~/"
 CATEGORY = "a category such as projects/boat"
 CRON = "a cron expression of five fields: minute hour day month weekday"
-RHYTHM = '"daily", "hourly", "monthly", "never" or "weekly"'
 MODE = 'an octal file mode such as "0660"'
 MODEL = 'a model as litellm names it, such as "openai/gpt-4o-mini"'
 MODELS = 'a list of models as litellm names them, such as ["openai/gpt-4o-mini"]'
@@ -76,7 +75,6 @@ GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
         ("access.users.bob", "null", GRANT, "null"),
         ("upkeep.quick", "5", f"{CRON} or null", "5"),
         ("upkeep.quick", '"* * * * * *"', f"{CRON} or null", '"* * * * * *" (text)'),
-        ("consolidation.tree_prune", '"yearly"', f"{RHYTHM} or null", '"yearly" (text)'),
         ("ingest.categories.boat", '"a//b"', CATEGORY, '"a//b" (text)'),
         ("hot", "5", "an object", "5"),
         ("agents", "[]", "an object", "[]"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.llm.model import read_prompts
@@ -57,29 +54,3 @@ async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same():
     assert (question.stable, question.quoted) == (False, True)
     assert question.text == "what does Ana drink?"
     assert tree.text == prompt(TREE)
-
-
-class Slow(ScriptedModel):
-    """A model that answers when it is let go."""
-
-    def __init__(self, answers: dict[str, list[object]]) -> None:
-        super().__init__(answers)
-        self.go = asyncio.Event()
-        self.done = asyncio.Event()
-
-    async def ask(self, *args: Any, **options: Any) -> Any:
-        await self.go.wait()
-        try:
-            return await super().ask(*args, **options)
-        finally:
-            self.done.set()
-
-
-async def test_a_late_answer_is_not_waited_for_but_may_still_come():
-    model = Slow({"tree": [[{"path": "people", "relevance": 1.0}]]})
-    late = Reasoner(ModelOrRules(model, read_prompts()))
-    reasoning = await late.search_within(TREE, "who?", ASKED, 0.01)
-    assert (reasoning.value, reasoning.method) == ((), "rule")
-    assert "in time" in reasoning.why
-    model.go.set()
-    await asyncio.wait_for(model.done.wait(), 60)

@@ -140,6 +140,10 @@ class OverviewView(View):
             self._stats = await self.call(Client.stats) or self._stats
             self._files = await self.call(Client.files_stats) or self._files
             self._sync = await self.call(Client.sync_status) or self._sync
+            status = self.snapshot.status
+            if status is not None and self.app.agent_name not in status.agents:
+                # The status has open agents only: these calls have opened it.
+                self.app.refresh_view()
         if happened or now - self._read_live >= _LIVE_SECONDS:
             self._read_live = now
             live = await self.call(Client.live)

@@ -237,8 +237,9 @@ def _memories_of(namespace: Namespace, key: str) -> Steps[list[MemoryView]]:
 
 def _changed(memory: MemoryView, fields: dict[str, Any]) -> Steps[bool]:
     """Change a memory; False if it was forgotten meanwhile."""
-    unmerged = {} if memory.merged_into is None else {"merged_into": None}
-    call = methodcaller("update", memory.id, **fields, **unmerged)
+    if memory.merged_into is not None:
+        yield from unless_missing(methodcaller("unmerge", memory.id))
+    call = methodcaller("update", memory.id, **fields)
     return (yield from unless_missing(call)) is not None
 
 

@@ -18,7 +18,7 @@ _EXAMINED: Final = 20
 _TYPES: Final = frozenset({"user", "assistant"})
 _FRONT: Final = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 # What Claude Code adds as the user: commands and their output.
-_MARKUP: Final = re.compile(r"<(?:command-|local-command-|bash-|system-reminder|task-notification)")
+_MARKUP: Final = re.compile(r"<(?:command-|local-command-|bash-)|\[Request interrupted by user")
 _CODEX_SESSIONS: Final = r"rollout-.+\.jsonl"
 # What Codex adds to the user's messages.
 _ADDED: Final = (
