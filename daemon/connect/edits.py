@@ -192,11 +192,17 @@ def _read(path: Path) -> str | None:
 
 
 def member(path: Path, keys: Sequence[str], value: Any, *, shared: bool = False) -> Edit:
-    """A member of a JSON file; of a `shared` one, only our own value is removed."""
+    """A member of a JSON file; of a `shared` one our value gives way to that of the copy."""
 
     def leave(text: str) -> str:
-        is_ours = not shared or _at(text, keys) == value
-        return jsonc.remove(text, keys) if is_ours else text
+        if not shared:
+            return jsonc.remove(text, keys)
+        if _at(text, keys) != value:
+            return text
+        copy = _copy_of(Path(os.path.realpath(path)))
+        earlier = None if copy is None else _at(_read(copy) or "", keys)
+        is_theirs = earlier is not None and earlier != value
+        return jsonc.put(text, keys, earlier) if is_theirs else jsonc.remove(text, keys)
 
     def enter(text: str) -> str:
         return text if _at(text, keys) == value else jsonc.put(text, keys, value)

@@ -54,7 +54,7 @@ _HOT: Final = 10
 # The tokens of the shortest item, and the maximum number of characters of a token.
 _LEAST_TOKENS: Final = 8
 _CHARS_PER_TOKEN: Final = 4
-_REPLACED_CHARS: Final = 40
+_REPLACED_CHARS: Final = 110
 _LONGEST_CHAIN: Final = 8
 # The archived memories, which score less, follow by age.
 _BY_SCORE: Final = {

@@ -325,7 +325,8 @@ def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home):
     assert entry["config"] == {"agent": "work"}
     assert entry["hooks"]["allowConversationAccess"] is True
     out("openclaw", "--undo", "--yes")
-    assert json.loads(config.read_text()) == {"plugins": {"load": {"paths": ["/their/own"]}}}
+    # The memory that it had before answers again.
+    assert json.loads(config.read_text()) == before
 
 
 def test_the_folder_of_a_plug_in_is_printed(home):

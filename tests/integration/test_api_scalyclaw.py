@@ -42,13 +42,6 @@ def test_a_list_comes_under_results(call):
     assert [memory["content"] for memory in results] == ["two", "one"]
 
 
-def test_a_search_gives_10_at_most_unless_told(call):
-    memories = [{"content": f"boat number {n}"} for n in range(30)]
-    call.ok("POST", "/api/memory/batch", {"memories": memories})
-    assert len(call.ok("GET", "/api/memory/search?q=boat")["results"]) == 10
-    assert len(call.ok("GET", "/api/memory/search?q=boat&topK=30")["results"]) == 30
-
-
 def test_what_was_found_counts_as_used(call, eventually):
     key = remember(call, "the tide table")
     call.ok("GET", "/api/memory/search?q=tide")
@@ -66,19 +59,6 @@ def test_an_integer_from_2_to_10_is_scalyclaws_scale(call, word, given, kept):
     assert call.ok("PUT", f"/api/memory/{key}", {"importance": given})["importance"] == kept
     batch = call.ok("POST", "/api/memory/batch", {"memories": [{word: "y", "importance": given}]})
     assert batch["results"][0]["importance"] == kept
-
-
-def test_an_importance_of_1_is_the_least_beside_content_and_the_most_without(call):
-    key = remember(call, "x", importance=1)
-    assert call.ok("GET", f"/api/memory/{key}")["importance"] == 0.1
-    assert call.ok("PUT", f"/api/memory/{key}", {"importance": 1})["importance"] == 1.0
-    assert call.ok("POST", "/api/memory", {"text": "x", "importance": 1})["importance"] == 1.0
-
-
-@pytest.mark.parametrize("given", [-1, 11, 1.5, 2.0])
-def test_an_importance_on_neither_scale_is_refused(call, given):
-    refused = call("POST", "/api/memory", {"text": "x", "importance": given})
-    assert refused.refusal() == (400, "invalid", "importance")
 
 
 def test_a_memory_without_content_is_refused(call):

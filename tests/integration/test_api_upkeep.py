@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -41,21 +40,6 @@ def note(call: Any, shared_daemon: Any) -> Callable[..., Path]:
         return path
 
     return write
-
-
-def test_the_schedules_are_shown(call):
-    call.store("x")
-    standing = call.ok("GET", "/api/upkeep")
-    assert set(standing) == {"agent", "zone", "running", "schedules", "runs"}
-    crons = {schedule["name"]: schedule["cron"] for schedule in standing["schedules"]}
-    assert crons == {
-        "quick": "0 */3 * * *",
-        "daily": "0 0 * * *",
-        "monthly": "0 0 1 * *",
-        "merging": "0 3 * * *",
-    }
-    assert all(schedule["next"] > time.time() for schedule in standing["schedules"])
-    assert {schedule["last"] for schedule in standing["schedules"]} == {None}
 
 
 def test_a_run_by_hand_shows_in_status_metrics_and_history(call):
@@ -174,26 +158,6 @@ def test_what_an_answer_spares_its_reader_is_counted(call, eventually):
     expected += everything - -(-size // 4)
     eventually(lambda: saved() == expected, "the hot state is counted")
     assert call.ok("GET", "/api/metrics")["retrieval_count"] == 2
-
-
-def test_listeners_hear_of_a_run(call, wire):
-    call.store("x")
-    listening = wire(timeout=60.0)
-    listening.send(
-        f"GET /api/events?types=upkeep&agent={call.agent} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-    )
-    assert b"200 OK" in listening._reader.readline()
-    while b": connected" not in listening._reader.readline():
-        pass
-    call.ok("POST", "/api/consolidate")
-    heard = []
-    while "upkeep.finished" not in heard:
-        line = listening._reader.readline().decode()
-        if line.startswith("event: "):
-            heard.append(line.split()[1])
-        if line.startswith("data: "):
-            assert json.loads(line.removeprefix("data: "))["mode"] == "quick"
-    assert heard == ["upkeep.started", "upkeep.progress", "upkeep.progress", "upkeep.finished"]
 
 
 def test_a_reader_may_look_and_not_run():

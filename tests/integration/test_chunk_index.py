@@ -257,25 +257,6 @@ def test_paths_are_added_listed_and_removed(desk, tmp_path):
         client.files_get("/etc/hosts")
 
 
-def test_a_path_that_is_not_there_is_named_and_found_when_it_comes(desk):
-    def missing() -> list[str]:
-        return [one.path for one in desk.client.files_stats().paths if one.missing]
-
-    desk.write("a.md", "about apples\n")
-    desk.finds("apples", "a.md:1-1")
-    elsewhere = desk.docs.with_name("elsewhere")
-    desk.docs.rename(elsewhere)
-    wait_until(lambda: missing() == [str(desk.docs)], "the path is missing")
-    desk.finds("apples")
-    problems = [one.message for one in desk.client.status().problems]
-    assert any(str(desk.docs) in one for one in problems), problems
-    elsewhere.rename(desk.docs)
-    wait_until(lambda: missing() == [], "the path is back")
-    desk.finds("apples", "a.md:1-1")
-    desk.write("b.md", "about blueberries\n")
-    desk.finds("blueberries", "b.md:1-1")
-
-
 def test_the_lines_of_a_file_are_exact(desk):
     desk.write("a.md", "one\ntwo\nthree\nfour")
     path = str(desk.docs / "a.md")
@@ -376,24 +357,6 @@ def test_the_whole_file_system_is_not_watched(desk):
     for path in ("/", "/..", "//"):
         with pytest.raises(ApiError, match="whole file system"):
             desk.client.files_add(path)
-
-
-def test_a_search_says_whether_it_waited(desk, tmp_path):
-    more = tmp_path / "more"
-    more.mkdir()
-    for number in range(120):
-        (more / f"{number}.md").write_text("# T\n\n" + "some words about boats. " * 300)
-    desk.client.files_add(str(more))
-    at_once = desk.client.files_search("boats", wait_ms=0)
-    if at_once.auto_synced is False:
-        state = desk.client.files_stats().state
-        assert state.dirty or state.watched_files >= 120
-    waited = desk.client.files_search("boats", wait_ms=60_000)
-    assert waited.chunks
-    assert desk.client.files_search("boats").auto_synced is not False
-    desk.write("new.md", "an albatross\n")
-    # Under load the kernel may tell of it a moment later.
-    desk.finds("albatross", "new.md:1-1")
 
 
 def test_hidden_folders_are_left_out_and_a_hidden_folder_that_is_watched_is_not(desk, tmp_path):

@@ -169,17 +169,6 @@ def test_what_mem0_refuses_is_refused(memory):
             wrong(memory)
 
 
-def test_top_k_bounds_both_lists(memory):
-    for number in range(25):
-        memory.add(f"Buoy number {number}", user_id="ana", infer=False)
-    assert len(memory.get_all(filters=ANA)["results"]) == 20
-    assert len(memory.get_all(filters=ANA, top_k=30)["results"]) == 25
-    assert len(memory.search("buoy", filters=ANA, top_k=3)["results"]) == 3
-    assert memory.search("buoy", filters=ANA, top_k=0) == {"results": []}
-    explained = memory.search("buoy 7", filters=ANA, explain=True)["results"][0]
-    assert explained["score_details"]
-
-
 async def test_the_asynchronous_class_does_the_same(shared_daemon, agent):
     async with AsyncMemory(agent, shared_daemon.socket) as memory:
         names = [f"user{n}" for n in range(10)]

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.memory.scoring import aged
-from thermocline.daemon.recall.ranking import scalyclaw, tinyclaw
-
 DAY = 86_400.0
 SHELF: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -154,30 +151,6 @@ def test_a_category_that_the_question_names_adds_what_has_none_of_its_words(call
     [beds] = [memory for memory in answer["results"] if memory["category"] == "home/garden"]
     assert (beds["search_method"], beds["parts"]["words"]) == ("keyword-tree", [])
     assert beds["parts"]["signals"]["path"] > 0
-
-
-def _days(memory: Any, now: float) -> float:
-    """Since it was used: another test may have shown it."""
-    return max(0.0, now - (memory.get("last_accessed_at") or memory["created_at"])) / DAY
-
-
-def test_presets_give_the_numbers_of_their_formulas(shelf):
-    now = time.time() + DAY
-    options = {"limit": 20, "now": now, "explain": True, "fields": "full"}
-    for result in recall(shelf, "lantern", preset="tinyclaw", **options)["results"]:
-        memory = result["memory"] | result
-        match, days = memory["parts"]["match"], _days(memory, now)
-        left = aged(memory["importance"], days)
-        expected = tinyclaw(match, days, memory["access_count"], left)
-        assert memory["relevance"] == pytest.approx(expected.relevance, abs=6e-4)
-        assert memory["parts"]["recency"] == pytest.approx(expected.recency, abs=1e-5)
-    found = recall(shelf, "lantern", preset="scalyclaw", **options)["results"]
-    assert found
-    for result in found:
-        memory = result["memory"] | result
-        days = max(0.0, now - memory["updated_at"]) / DAY
-        judged = scalyclaw(memory["parts"]["match"], days, memory["importance"])
-        assert memory["relevance"] == pytest.approx(judged.relevance, abs=6e-4)
 
 
 @pytest.fixture
@@ -365,14 +338,6 @@ def test_key_values_answer_among_the_memories(call):
     assert of(recall(call, "lantern", actor="Ann"), "pair") == []
 
 
-def test_a_pair_counts_half_of_a_memory_that_says_the_same(call):
-    call.store("station keypad code 4711", importance=0.5)
-    call.ok("PUT", "/api/kv/station", {"value": "keypad code 4711"})
-    answer = recall(call, "keypad code")
-    [memory], [pair] = of(answer, "memory"), of(answer, "pair")
-    assert (1 - pair["relevance"]) ** 2 == pytest.approx(1 - memory["relevance"], rel=0.01)
-
-
 def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call):
     def keys(query: str) -> list[str]:
         return [pair["key"] for pair in of(recall(call, query), "pair")]
@@ -388,14 +353,6 @@ def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call):
     assert keys("trailer") == []
     call.ok("PUT", "/api/kv/boat.berth", {"value": "sold"})
     assert keys("boat") == ["boat.berth"]
-
-
-def test_a_word_of_every_memory_finds_them_and_hides_no_pair(call):
-    memories = [{"text": f"river mile {number}"} for number in range(220)]
-    call.ok("POST", "/api/memory/batch", {"memories": memories})
-    call.ok("PUT", "/api/kv/river.gauge", {"value": "3.10 m"})
-    assert recall(call, "river gauge")["results"][0]["key"] == "river.gauge"
-    assert len(of(recall(call, "river"), "memory")) == 5
 
 
 def test_an_empty_answer_says_why_in_a_sentence(shelf):

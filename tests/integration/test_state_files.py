@@ -11,9 +11,7 @@ from typing import Any
 
 from daemon_process import until
 
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot
-from thermocline.daemon.memory.scoring import WarmLimits
 from thermocline.daemon.store import documents, hot_rows, memories, memory_md, state_files
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import (
@@ -100,23 +98,6 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(open_store, make_memo
     assert text.endswith(f"{memory_md.END}\n")
     assert "- **Agent Name:** Ada" in text
     assert "### boat" in text
-
-
-async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
-    open_store, make_memory
-):
-    rules = Rules(warm=WarmLimits(max_kb=6))
-    store = await open_store(rules=rules)
-    await store.write(lambda tx: memories.insert(tx, make_memory(0)))
-    await store.flush_state_files()
-    assert (store.place.folder / WARM_FILE).read_text().startswith("[\n  {\n")
-    for number in range(1, 60):
-        await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
-    await store.flush_state_files()
-    content = (store.place.folder / WARM_FILE).read_bytes()
-    assert content.startswith(b'[{"')
-    assert len(content) <= rules.warm.max_bytes
-    assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
 
 
 async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_seconds(

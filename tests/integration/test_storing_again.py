@@ -1,6 +1,5 @@
 """A text that is known word for word is not stored a second time."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 FACT = "Maya's flight lands on Friday at 18:40"
@@ -53,36 +52,10 @@ def test_the_same_words_of_somebody_else_or_in_a_conversation_are_new(call):
     assert not call.store("I like tea", actor="Maya")["stored"]
 
 
-def test_a_fact_that_holds_again_is_new(call):
-    remember = "/api/tools/remember"
-    for text in ("The gate code is 4711", "The gate code is 4712"):
-        call.ok("POST", remember, {"text": text})
-    assert call.store("The gate code is 4711")["stored"]
-
-
-def test_the_later_end_is_kept(call):
-    soon = time.time() + 60
-    first = call.store(FACT, expires=soon)
-    again = call.store(FACT, expires=soon + 60)
-    assert (again["id"], again["expires_at"]) == (first["id"], soon + 60)
-    assert call.store(FACT)["expires_at"] is None
-
-
 def test_a_merged_memory_stands_for_the_one_that_it_went_into(call):
     older, newer = call.store("The dog is called Rex"), call.store("Our dog's name is Rex")
     call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
     assert call.store("The dog is called Rex")["known"] == newer["id"]
-
-
-def test_a_batch_strengthens_too(call):
-    first = call.store(FACT)
-    batch = [{"text": FACT}, {"text": "new"}, {"text": "new"}]
-    answer = call.ok("POST", "/api/memory/batch", {"memories": batch})["results"]
-    assert [one["stored"] for one in answer] == [False, True, False]
-    assert [one.get("known") for one in answer] == [first["id"], None, answer[1]["id"]]
-    assert call.total() == 2
-    call.ok("POST", "/api/memory/batch", {"memories": batch, "force": True})
-    assert call.total() == 5
 
 
 def test_callers_at_once_store_it_once(call):
@@ -91,13 +64,6 @@ def test_callers_at_once_store_it_once(call):
     assert sum(one["stored"] for one in answers) == 1
     assert call.total() == 1
     assert call.store(FACT)["access_count"] == 16
-
-
-def test_a_changed_text_is_known_under_its_new_words_only(call):
-    memory = call.store("The gate code is 4711")
-    call.ok("PUT", f"/api/memory/{memory['id']}", {"text": "The gate code is 9000"})
-    assert call.store("The gate code is 9000")["known"] == memory["id"]
-    assert call.store("The gate code is 4711")["stored"]
 
 
 def test_another_case_and_a_full_stop_are_not_a_new_text(call):

@@ -191,35 +191,6 @@ def test_memory_store_never_stores_what_is_said_already(call):
     }
 
 
-def test_memory_search_finds_by_the_weights_of_the_call(call):
-    scaly(call, "the red boat sails to the island", importance=1)
-    scaly(call, "the blue boat", importance=10)
-
-    def first(**weights: float) -> str:
-        results = use(call, "memory_search", query="red boat island", weights=weights)["results"]
-        return str(results[0]["content"])
-
-    assert first(semantic=1, recency=0, importance=0) == "the red boat sails to the island"
-    found = use(call, "memory_search", query="boat", topK=1)["results"]
-    assert len(found) == 1
-    assert found[0]["importance"] in {1, 10}
-    refused = call("POST", "/api/tools/memory_search", {"query": "x", "weights": {"match": 1}})
-    assert refused.status == 400
-
-
-def test_memory_recall_gives_one_or_the_20_newest(call):
-    for number in range(22):
-        scaly(call, f"boat number {number} has {number} oars", tags=["boat", f"n{number}"])
-    newest = use(call, "memory_recall")["results"]
-    assert len(newest) == 20
-    assert newest[0]["content"] == "boat number 21 has 21 oars"
-    tagged = use(call, "memory_recall", tags=["boat", "n3"])["results"]
-    assert [one["content"] for one in tagged] == ["boat number 3 has 3 oars"]
-    assert use(call, "memory_recall", id=tagged[0]["id"])["results"] == tagged
-    assert use(call, "memory_recall", id="nothing") == {"results": []}
-    assert use(call, "memory_recall", type="episodic") == {"results": []}
-
-
 def test_memory_recall_includes_what_was_consolidated_when_asked(call):
     kept = scaly(call, "Ana lives in Kiel")["id"]
     gone = scaly(call, "Ana has a boat in the harbour")["id"]
@@ -355,21 +326,6 @@ def test_profclaws_search_leads_to_lines_that_can_be_read(call):
     lines = use(call, "memory_get", **{"path": "chat://talk", "from": 1})
     assert "berth twelve" in lines["text"]
     assert call("POST", "/api/tools/memory_get", {"path": "nowhere.md"}).status == 404
-
-
-def test_profclaws_source_counts_before_the_limit(call):
-    """Many better results of another source do not hide the only one of this source."""
-    for number in range(150):
-        call.store(f"the beacon on pier {number} is a beacon", category="harbour")
-    text = "somebody spoke of a lamp on a pier, perhaps a beacon, one evening in May"
-    call.store(text, group="talk", position=0)
-    for source, number in (("chat", 1), ("memory", 3), ("custom", 0)):
-        found = use(
-            call, "memory_search", "profclaw", query="beacon pier", maxResults=3, source=source
-        )
-        assert len(found["chunks"]) == number, source
-    chat = use(call, "memory_search", "profclaw", query="beacon pier", source="chat")
-    assert chat["chunks"][0]["text"] == text
 
 
 def test_profclaws_stats_count_what_is_indexed(call):

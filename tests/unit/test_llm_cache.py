@@ -54,13 +54,6 @@ def test_every_word_of_a_question_counts():
         assert key_of(["m"], ASKED, "s") != key_of(["m"], other, "s")
 
 
-def test_the_models_and_the_form_of_the_reply_count_too():
-    assert key_of(["m"], ASKED, "s") == key_of(["m"], ASKED, "s")
-    assert key_of(["m"], ASKED, "s") != key_of(["n"], ASKED, "s")
-    assert key_of(["m"], ASKED, "s") != key_of(["m", "n"], ASKED, "s")
-    assert key_of(["m"], ASKED, "s") != key_of(["m"], ASKED, "t")
-
-
 def test_usage_counts_by_purpose():
     usage = UsageCounts()
     for seconds in range(1, 101):

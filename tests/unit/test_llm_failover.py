@@ -138,43 +138,11 @@ async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world):
     assert await world.reply("a") == "a"
 
 
-async def test_one_failure_on_the_way_is_chance_and_two_are_not(world):
-    world.failures["a"] = [failed("offline") for _ in range(20)]
-    pauses = []
-    for _ in range(9):
-        with pytest.raises(CallFailed):
-            await world.reply("a")
-        rests = world.failover.paused("a")
-        pauses.append(rests.retry_after if rests else 0.0)
-        world.now += pauses[-1] or 0.0
-    assert pauses == [0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
-
-
 async def test_a_question_that_fails_says_nothing_of_the_model(world):
     for code in ("refused", "too_long", "bad_request", "died"):
         world.failures["a"] = [failed(code)]
         with pytest.raises(CallFailed):
             await world.reply("a")
-    assert world.failover.paused("a") is None
-
-
-async def test_a_caller_in_a_hurry_does_not_blame_the_model(world):
-    for patient in (False, True):
-        world.failures["a"] = [failed("timeout"), failed("timeout")]
-        for _ in range(2):
-            with pytest.raises(CallFailed):
-                await world.reply("a", patient=patient)
-        assert (world.failover.paused("a") is not None) is patient
-
-
-async def test_an_answer_makes_good_for_what_was_before(world):
-    world.failures["a"] = [failed("offline")]
-    with pytest.raises(CallFailed):
-        await world.reply("a")
-    assert await world.reply("a") == "a"
-    world.failures["a"] = [failed("offline")]
-    with pytest.raises(CallFailed):
-        await world.reply("a")
     assert world.failover.paused("a") is None
 
 

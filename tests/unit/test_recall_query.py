@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.memory.indexing import index_text
 from thermocline.daemon.recall.query import (
-    MOST_CHARS,
-    MOST_PHRASES,
     MOST_WORDS,
     Query,
     match_expression,
@@ -133,17 +131,6 @@ def test_people_are_known_by_their_full_name_or_a_first_name_that_is_theirs_alon
         ("田中さんはどこ", ("田中さん",)), ("bot 7 broke", ("bot-7",)), ("a bot broke", ()),
     ]:  # fmt: skip
         assert ask(text).people == people
-
-
-def test_no_date_reaches_across_what_was_taken_out():
-    assert [date.text for date in ask('in May -tea 2023 "x" May').dates] == ["in May"]
-
-
-def test_what_is_beyond_the_limits_is_not_read():
-    assert parse("tea " + " " * MOST_CHARS + "coffee").telling == ("tea",)
-    assert len(parse('"a b" ' * 3 + "".join(f'"x{i} y" -z{i}z ' for i in range(99))).phrases) == (
-        MOST_PHRASES
-    )
 
 
 HOSTILE = st.one_of(

@@ -33,38 +33,6 @@ def entry(key, size=100, importance=0.5, age_days=0.0, access_count=0):
     return WarmEntry(key, size, importance, NOW - age_days * DAY, access_count)
 
 
-def test_what_evoclaw_does_not_know_follows_only_where_it_says_something():
-    further = {
-        "type": "episodic",
-        "event": "correction",
-        "subject": "s",
-        "outcome": "o",
-        "original_category": "a/b",
-        "tags": ("t",),
-        "source": "chat",
-        "actor": "Ada",
-        "group": "g",
-        "position": 0,
-        "pinned": True,
-        "standing": True,
-        "data": False,
-        "last_accessed_at": NOW,
-        "expires_at": NOW + 1,
-        "merged_into": "m",
-        "superseded_by": "n",
-        "writer": "uid:1",
-        "updated_at": NOW + 1,
-    }
-    plain = record(memory(), NOW, SCORING)
-    full = record(memory(**further), NOW, SCORING)
-    added = {name: value for name, value in full.items() if name not in plain}
-    assert added == further | {"tags": ["t"]}
-    assert set(plain) | set(further) | {"archived_at"} == set(Memory.__struct_fields__) | {
-        "score",
-        "tier",
-    }
-
-
 MEMORIES = st.builds(
     memory,
     text=st.text(min_size=1, alphabet=st.characters(exclude_categories=("Cs",))),

@@ -37,15 +37,6 @@ def test_a_sum_of_times_is_left_out():
     assert parsed.faults == ("last_consolidation: 3600000000.0 lies in the future",)
 
 
-def test_a_clock_that_is_a_day_off_is_believed():
-    for at, kept in [(NOW + 86_400, True), (NOW + 86_401, False), (1, True)]:
-        assert ("last_consolidation" in parse({"last_consolidation": at}, NOW).content) is kept
-
-
-def test_a_consolidation_that_never_was_is_no_fault():
-    assert parse({"last_consolidation": 0}, NOW) == parse({}, NOW)
-
-
 def test_what_is_no_count_is_named():
     for value in [-1, "3", None, True, [], {}, math.nan, math.inf, 10**400]:
         parsed = parse({"retrieval_count": value, "evictions_today": 2}, NOW)
@@ -58,11 +49,6 @@ def test_further_counters_are_read_and_other_fields_named():
     parsed = parse({"total_stored": 5, "agent": "default", "Odd Name": 1}, NOW)
     assert parsed.content == {"total_stored": 5}
     assert parsed.faults == ("unknown key 'Odd Name'", "unknown key 'agent'")
-
-
-def test_a_file_that_is_no_object_is_named():
-    for document in [None, [], "x", 3]:
-        assert parse(document, NOW).faults[0].startswith("expected an object, got ")
 
 
 @given(

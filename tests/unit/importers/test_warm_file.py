@@ -61,11 +61,6 @@ def test_a_fact_of_the_first_version_gets_what_it_lacks():
     )
 
 
-def test_what_a_search_left_in_a_fact_is_passed_over():
-    fact = {**FACT, "search_method": "keyword-warm", "tree_relevance": 0.5, "relevance": 1.2}
-    assert only(fact) == only(FACT)
-
-
 def test_the_go_service_keeps_an_object_by_id():
     document = {
         "w1": {
@@ -221,17 +216,6 @@ def test_two_texts_under_one_id_are_both_kept():
     assert parsed.content[0].id == FACT["id"]
     assert len(parsed.faults) == 2
     assert parsed == parse(facts, NOW + DAY)
-
-
-def test_of_one_text_under_one_id_the_more_used_stays():
-    parsed = parse([FACT, {**FACT, "access_count": 9}, {**FACT, "access_count": 4}], NOW)
-    assert [memory.access_count for memory in parsed.content] == [9]
-    assert len(parsed.faults) == 2
-
-
-def test_the_depth_of_the_tree_can_be_changed():
-    assert only(without(category="a/b/c"), max_depth=2)[0].category == "a/b"
-    assert only(without(category="a/b/c/d/e"), max_depth=5)[0].category == "a/b/c/d/e"
 
 
 TEXT = st.text(
