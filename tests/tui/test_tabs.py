@@ -224,6 +224,7 @@ async def test_without_a_replica_nothing_is_to_be_sent(daemon, tab):
         client.store("The dog sleeps in the kitchen")
         assert client.live().outbox[-1]
     async with terminal(daemon, tab, "alone", (80, 24)) as term:
-        await term.see("nothing yet")
+        await term.see("to send", "nothing yet")
+        await term.wait_until_drawn()
         [line] = [line for line in term.lines if "to send" in line]
         assert line.split() == ["to", "send", "nothing", "yet"]
