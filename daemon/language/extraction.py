@@ -98,6 +98,8 @@ _OF_USERS: Final = 3.0
 _CORRECTING: Final = 4.0
 _MOST_BYTES: Final = 1_000
 _TOPICS: Final = 4
+_LEAST_LETTERS: Final = 4
+_MOST_BESIDE: Final = 8
 _AGGRESSION: Final = 0.5
 
 
@@ -119,6 +121,7 @@ class Observation(msgspec.Struct, frozen=True):
     category: str = ""  # if its words tell
     profile: dict[str, str] = {}  # of the owner: `name`, `preferred_name`, a standing `preference`
     corrects: str = ""  # the earlier text of the conversation that it replaces
+    beside: str = ""  # words that the agent said right before and behind it
 
 
 def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:
@@ -148,14 +151,46 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
         or entry.original in met
     )
     answers = _with_topics(long, transcript, corrected)
+    said = _said_by_agent(transcript)
     made = (
-        _observation(answer, messages[answer.place], _first_within(met, answer.original))
+        (answer, _observation(answer, messages[answer.place], _first_within(met, answer.original)))
         for answer in answers
     )
     return [
-        replace(observation, corrects=_first_within(corrected, observation.text))
-        for observation in made
+        replace(
+            observation,
+            corrects=_first_within(corrected, observation.text),
+            beside=_beside(answer, said),
+        )
+        for answer, observation in made
     ]
+
+
+def _said_by_agent(transcript: Iterable[SpokenSentence]) -> dict[int, list[str]]:
+    """The sentences of each turn of the agent."""
+    said: dict[int, list[str]] = {}
+    for sentence in transcript:
+        if sentence.role == "agent":
+            said.setdefault(sentence.place, []).append(sentence.original)
+    return said
+
+
+def _beside(statement: SpokenSentence, said: Mapping[int, Sequence[str]]) -> str:
+    """The telling words of what an agent asked before a user's statement, and then replied.
+
+    A short answer is found by the topic of the talk, which it does not name itself.
+    """
+    if statement.role != "user":
+        return ""
+    place = statement.place
+    sentences_beside = (*said.get(place - 1, ())[-1:], *said.get(place + 1, ())[:1])
+    known = not_topics() | frozenset(words(statement.text))
+    telling = (
+        word
+        for word in words(" ".join(sentences_beside))
+        if len(word) >= _LEAST_LETTERS and word not in known
+    )
+    return " ".join(list(dict.fromkeys(telling))[:_MOST_BESIDE])
 
 
 def _first_within(known: Mapping[str, str], text: str) -> str:

@@ -67,7 +67,12 @@ _OF_THE_MOMENT: Final = frozenset(
 
 def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> bool:
     """Whether what a user says is a fact that holds beyond the moment; see `signals`."""
-    return _weight(signals(text, told, answers=answers)) > _THRESHOLD
+    return weight(text, told, answers=answers) > _THRESHOLD
+
+
+def weight(text: str, told: Collection[Signal], *, answers: bool) -> float:
+    """How much speaks for keeping what a user says, less what speaks against; see `signals`."""
+    return _weight(signals(text, told, answers=answers))
 
 
 def is_context(text: str, told: Collection[Signal], *, answers: bool) -> bool:

@@ -28,7 +28,7 @@ from .cues import (
     is_lasting,
     says,
 )
-from .keeping import is_context, is_of_life
+from .keeping import is_context, is_of_life, weight
 from .persons import persons_in
 from .references import WORTHLESS, begins_with_pronoun, noun_phrase
 from .sentences import utf8_bytes
@@ -46,6 +46,8 @@ _OBJECTS: Final = 2
 _MOST_OF_REMARK: Final = 200
 _NO_REMARK: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
+# A sentence alone is kept for less; see `keeping`.
+_LEAST_WEIGHT: Final = 0.3
 # With fewer words that tell something a statement without subject and verb says nothing.
 _TELLING: Final = 3
 # Languages in which a sentence has its subject in a word of its own.
@@ -128,16 +130,33 @@ class _Passage:
         for sentence in self.sentences[1:]:
             whole = continued(whole, _without_known(sentence, whole.text))
         whole = replace(whole, place=self.kept[0].place)
-        if len(self.sentences) == 1 and first.answers and "hedge" in first.signals:
+        if first.role == "user" and not self._says_enough():
             return
         leans = _leans(first, has_subjects=has_subjects)
         remark = self._remark
         replies = first.role == "user" and not first.answers and says("replies", first.original)
         asks = remark and "question" in remark.signals and "hedge" not in first.signals
-        if remark and (replies or (leans and asks)) and _is_remark(remark):
+        takes_up = (leans and asks) or (replies and (asks or len(self.sentences) == 1))
+        if remark and takes_up and _is_remark(remark):
             yield continued(replace(whole, text=remark.text, original=remark.original), whole)
         elif len(self.sentences) > 1 or not leans or _says_enough(first):
             yield whole
+
+    def _says_enough(self) -> bool:
+        """Whether its statements together are worth more than each of them has to be."""
+        if any(item.answers and "hedge" in item.signals for item in self.sentences):
+            return len(self.sentences) > 1
+        for item in self.kept:
+            text = item.original
+            if " → " in item.text or "[" in item.text or item.signals & _MATTERS:
+                return True
+            if is_lasting(text) or is_health(text) or is_of_life(text):
+                return True
+            is_own = not _own().isdisjoint(re.findall(r"[^\W\d_]+", fold(text)))
+            if is_own and not item.answers and _has_value(item):
+                return True
+        weights = (weight(item.original, item.signals, answers=item.answers) for item in self.kept)
+        return sum(value for value in weights if value > 0) > _LEAST_WEIGHT
 
 
 def _has_value(sentence: SpokenSentence) -> bool:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-from .records import Memory
+from .records import SAID_BESIDE, Memory
 
 # Scripts without blanks between words. Hangul has blanks, but appends particles to words.
 _UNSPACED: Final = re.compile(
@@ -89,6 +89,11 @@ def _pairs(match: re.Match[str]) -> str:
 
 
 def indexed_columns(memory: Memory) -> tuple[str, str, str]:
-    """The values of the index's columns `text`, `subject` and `tags` for `memory`."""
+    """The values of the index's columns `text`, `subject` and `tags` for `memory`.
+
+    Behind the tags are the words that were said beside it, by which it is found too.
+    """
     body = f"{memory.text}\n{memory.outcome}" if memory.outcome else memory.text
-    return body, memory.subject, " ".join(memory.tags)
+    beside = memory.data.get(SAID_BESIDE) if isinstance(memory.data, dict) else None
+    others = beside.split() if isinstance(beside, str) else []
+    return body, memory.subject, " ".join((*memory.tags, *others))

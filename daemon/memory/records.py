@@ -55,6 +55,8 @@ _OUTSIDE: Final = re.compile(
     r"|files?|documents?|docs?|pdf|e?mails?)(?![a-z])"
 )
 # The keys of `data` of automatic memories: the entities, and the daily note of origin.
+# The key of the data with the words that were said beside a memory in its conversation.
+SAID_BESIDE: Final = "said_beside"
 ENTITIES: Final = "entities"
 NOTE: Final = "note"
 

@@ -167,7 +167,6 @@ async def live(scope: Scope) -> schemas.LiveMetrics:
         await _note_outbox(minutes, agent, store)
     return schemas.LiveMetrics(
         since=minutes.first(),
-        step_seconds=60.0,
         stores=[int(count or 0) for count in minutes.of(agent, "stores")],
         recalls=[int(count or 0) for count in minutes.of(agent, "recalls")],
         recall_p50_ms=[*minutes.of(agent, "p50_ms")],

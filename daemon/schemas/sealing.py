@@ -26,7 +26,6 @@ class SealStatus(Struct, kw_only=True):
         epoch: the present epoch; each retired device begins another; 0 without keys.
         recovery: whether there is a recovery key.
         replicated: whether the agent has a replica; without one there is nothing to seal yet.
-        unsealed: whether the agent's replica still has plain rows; None: it was not asked.
     """
 
     on: bool
@@ -34,7 +33,6 @@ class SealStatus(Struct, kw_only=True):
     epoch: int
     recovery: bool
     replicated: bool = False
-    unsealed: bool | None = None
 
 
 class SealBody(Input):

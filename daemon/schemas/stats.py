@@ -110,7 +110,6 @@ class LiveMetrics(Struct, frozen=True):
 
     Attributes:
         since: when the first minute began.
-        step_seconds: the length of each.
         stores, recalls: their number; a context block counts as a recall.
         recall_p50_ms, recall_p99_ms: the duration of recalls, to within 5 percent.
         outbox: rows that the replica does not have, at the end of the minute.
@@ -119,7 +118,6 @@ class LiveMetrics(Struct, frozen=True):
     """
 
     since: float
-    step_seconds: float
     stores: list[int]
     recalls: list[int]
     recall_p50_ms: list[float | None]

@@ -147,7 +147,9 @@ def insert(tx: Transaction, memory: Memory, *, file_alike: bool = False) -> Inse
 
     With `file_alike` it goes to the category of what it replaces, if it has only the default one.
     """
-    older = contradicted_by(tx.db, memory, tx.new_by_term)
+    # Imported ones have the time of their source, and replace nothing that is dated after it.
+    ahead_of = memory.updated_at if memory.created_at == memory.updated_at else math.inf
+    older = contradicted_by(tx.db, memory, tx.new_by_term, ahead_of=ahead_of)
     older = [other for other in older if not outranks(other, memory)]
     if file_alike and older and memory.category == DEFAULT_CATEGORY:
         memory = msgspec.structs.replace(memory, category=older[0].category)
@@ -166,13 +168,14 @@ def contradicted_by(
     new: Mapping[str, Sequence[str]] = {},
     *,
     retiring: Collection[str] = (),
+    ahead_of: float = math.inf,
 ) -> list[Memory]:
     """The current memories that a later one contradicts, newest first.
 
     Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
     contradict nothing and are not contradicted. `new` are the ids of memories that the index does
     not have yet, by the stems of their words; `retiring` those whose marks no longer count, since
-    they are to be merged.
+    they are to be merged. What is dated after `ahead_of` counts as stored before.
     """
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
@@ -180,7 +183,7 @@ def contradicted_by(
     with_all = " ".join(f'"{term}"' for term in terms)
     rows = _with_any(db, terms) if any_of else _rows_with(db, with_all)
     keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
-    candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring)
+    candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring, ahead_of)
     similar = [row for row, text in candidates if may_be_replaced(text, memory.text, any_of)]
     older = at_rows(db, similar) if similar else {}
     return [older[row] for row in similar if contradicts(older[row], memory)]
@@ -213,19 +216,18 @@ def _current(
     keys: Sequence[str],
     newer: Memory,
     retiring: Collection[str],
+    ahead_of: float,
 ) -> list[tuple[int, str]]:
     """The rows and texts of the current memories with these rows or ids, newest first."""
     if not rows and not keys:
         return []
-    is_said_now = newer.created_at == newer.updated_at
     return db.execute(
         "SELECT row, text FROM memories WHERE (row IN (SELECT value FROM json_each(?))"
         " OR id IN (SELECT value FROM json_each(?)))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
         (
             *(_json(rows), _json(keys), _json(list(retiring))),
-            *(newer.created_at, newer.updated_at if is_said_now else math.inf),
-            *(newer.updated_at, newer.id),
+            *(newer.created_at, ahead_of, newer.updated_at, newer.id),
         ),
     ).fetchall()
 

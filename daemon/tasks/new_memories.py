@@ -25,6 +25,7 @@ from ..memory.records import (
     ENTITIES,
     EXTRACTED,
     OBSERVED,
+    SAID_BESIDE,
     Distilled,
     Memory,
     Metadata,
@@ -282,6 +283,9 @@ def memory_from(
     told_at = now if observation.at is None else observation.at
     named = msgspec.to_builtins(observation.entities)
     entities = [{key: value for key, value in item.items() if value} for item in named]
+    data: dict[str, object] = {ENTITIES: entities} if entities else {}
+    if observation.beside:
+        data[SAID_BESIDE] = observation.beside
     return Memory(
         id=secrets.token_hex(8),
         text=with_days(observation.text, told_at, zone),
@@ -297,7 +301,7 @@ def memory_from(
         actor=observation.actor,
         group=conversation,
         metadata=extract(observation.text),
-        data={ENTITIES: entities} if entities else None,
+        data=data or None,
         created_at=told_at,
         updated_at=now,
         writer=writer,

@@ -572,7 +572,7 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell):
     [
         (("list", "--limit", "0"), "--limit: expected an integer of at least 1\n"),
         (("experiences", "prune", "--min-weight=2"), "--min-weight: expected a number of"),
-        (("undo", "--by", "cli", "--since", "soon"), "'2h' or '7d'"),
+        (("undo", "--by", "cli", "--since", "soon"), "'2h', '7d' or 'yesterday'"),
         (("index", "add", "/"), "thermocline: cannot watch the whole file system"),
     ],
 )

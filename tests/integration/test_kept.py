@@ -435,3 +435,14 @@ def test_a_later_talk_supersedes_what_an_earlier_one_left_whatever_each_begins_w
         older: True,
         newer: False,
     }
+
+
+def test_what_a_user_says_is_found_by_the_words_of_the_answer_to_it(call):
+    said = user("The fella came with the camera, 480 dollars. Next pump out is in 2029.")
+    reply = {"role": "assistant", "content": "Good that the septic tank is fixed."}
+    observe(call, said, reply, user("We moved the piano lesson to Thursday at five."))
+    results = call.ok("POST", "/api/recall", {"query": "what was wrong with the septic"})["results"]
+    assert "480 dollars" in results[0]["text"]
+    (found,) = [one for one in call.ok("GET", "/api/memory")["results"] if "480" in one["text"]]
+    assert "septic" not in found["text"]
+    assert "septic" not in found["tags"]
