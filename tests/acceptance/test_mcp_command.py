@@ -301,7 +301,10 @@ def test_without_a_daemon_every_call_says_how_to_start_one(tmp_path):
 
 
 def test_with_start_it_starts_a_daemon_that_outlives_it(tmp_path):
+    socket = tmp_path / "s" / "thermocline" / "thermocline.sock"
+    # A daemon of the device would be used before one of a state folder.
     where = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "s")}
+    where["THERMOCLINE_SOCKET"] = str(socket)
     client = Session("--start", **where)
     try:
         assert client.tool("remember", text="The gate code is 4711")["isError"] is False
@@ -314,7 +317,7 @@ def test_with_start_it_starts_a_daemon_that_outlives_it(tmp_path):
         lock = tmp_path / "s" / "thermocline" / "lock"
         number = json.loads(lock.read_text())["pid"]
         os.kill(number, signal.SIGTERM)
-        wait_until(lambda: not (tmp_path / "s/thermocline/thermocline.sock").exists(), "it ends")
+        wait_until(lambda: not socket.exists(), "it ends")
 
 
 def test_a_project_may_switch_it_off_or_have_a_memory_of_its_own(session, tmp_path):

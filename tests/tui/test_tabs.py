@@ -216,3 +216,18 @@ async def test_of_a_link_among_the_files_no_time_is_shown(daemon, tmp_path):
         await term.see("link.md", "a.md")
         [line] = [line for line in term.lines if "link.md" in line and "!" in line]
         assert " d " not in line
+    # A watched folder that is gone is a problem of the daemon.
+    with daemon.client() as client:
+        client.files_remove(str(tmp_path))
+
+
+@pytest.mark.parametrize("tab", ["overview", "sync"])
+async def test_without_a_replica_nothing_is_to_be_sent(daemon, tab):
+    with daemon.client("alone") as client:
+        client.store("The dog sleeps in the kitchen")
+        assert client.live().outbox[-1]
+    async with terminal(daemon, tab, "alone", (100, 40)) as term:
+        await term.see("to send", "nothing yet")
+        await term.wait_until_drawn()
+        [line] = [line for line in term.lines if "to send" in line]
+        assert line.split() == ["to", "send", "nothing", "yet"]

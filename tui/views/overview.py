@@ -147,8 +147,11 @@ class OverviewView(View):
         if happened or now - self._read_live >= _LIVE_SECONDS:
             self._read_live = now
             live = await self.call(Client.live)
+            is_alone = self._sync is not None and self._sync.replica == "none"
             for key, _, _ in _SPARKS if live is not None else ():
-                self.query_one(f"#{key}", Spark).values = tuple(getattr(live, key))
+                # Without a replica nothing is to be sent, however much would be.
+                values = () if is_alone and key == "outbox" else getattr(live, key)
+                self.query_one(f"#{key}", Spark).values = tuple(values)
         self._draw()
 
     def _draw(self) -> None:

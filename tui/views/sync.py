@@ -229,7 +229,9 @@ class SyncView(ResourceView):
             self.devices = devices.results if devices is not None else self.devices
         live = await self.call(Client.live)
         if live is not None:
-            self.query_one("#to-send", Spark).values = tuple(live.outbox)
+            # Without a replica nothing is to be sent, however much would be.
+            waiting = live.outbox if status.replica != "none" else ()
+            self.query_one("#to-send", Spark).values = tuple(waiting)
             self.query_one("#latency", Spark).values = tuple(live.sync_ms)
         self.draw()
 
