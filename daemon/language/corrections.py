@@ -153,10 +153,7 @@ def overtaken(sentence: str, earlier: Sequence[str], *, following: str = "") -> 
     past = [clause for clause in clauses if cue("overtaken").any_in(fold(clause))]
     rest = [value for clause in clauses if clause not in past for value in _values(clause)]
     for old in (value for clause in past for value in _values(clause)):
-        own = [value for clause in past for value in _values(clause) if value != old]
-        alike = [
-            value for value in rest or own or _values(following) if _shape(value) == _shape(old)
-        ]
+        alike = [value for value in rest or _values(following) if _shape(value) == _shape(old)]
         if len(set(alike)) != 1 or old.lower() == alike[0].lower():
             continue
         whole = re.compile(rf"(?i)(?<![\w.,:/-]){re.escape(old)}(?![\w:/-]|[.,]\d)")
@@ -167,8 +164,14 @@ def overtaken(sentence: str, earlier: Sequence[str], *, following: str = "") -> 
 
 
 def _values(text: str) -> list[str]:
-    """The numbers of two digits or more, the numbers behind a letter, and weekdays of a text."""
-    return [match[0] for match in _SHAPED.finditer(text)] + [
+    """The numbers of two digits or more, those behind a letter, and weekdays; none of a date."""
+    dates = [date.span() for date in _dates(text)]
+    numbers = [
+        match[0]
+        for match in _SHAPED.finditer(text)
+        if not any(start <= match.start() < end for start, end in dates)
+    ]
+    return numbers + [
         match[0] for match in WORD.finditer(text) if match[0].lower() in _day_names()
     ]
 
