@@ -171,9 +171,7 @@ def _values(text: str) -> list[str]:
         for match in _SHAPED.finditer(text)
         if not any(start <= match.start() < end for start, end in dates)
     ]
-    return numbers + [
-        match[0] for match in WORD.finditer(text) if match[0].lower() in _day_names()
-    ]
+    return numbers + [match[0] for match in WORD.finditer(text) if match[0].lower() in _day_names()]
 
 
 def _shape(value: str) -> str:

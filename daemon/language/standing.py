@@ -93,7 +93,9 @@ def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
         names.add("vital")
     if _in_favour(names) + _MOST_OF_CONCEPTS <= least:
         return frozenset()
-    names.update(_meant(sentence))
+    # The signals that concepts are.
+    meant = map(_concepts().get, thesaurus().codes_of(sentence))
+    names.update(filter(None, meant))
     names.update(f"{first} {second}" for first, second in _PAIRS if names >= {first, second})
     if _in_favour(names) <= least:
         return frozenset()
@@ -103,12 +105,6 @@ def signals(sentence: str, least: float = -1.0) -> frozenset[str]:
 
 def _in_favour(names: Iterable[str]) -> float:
     return math.fsum(max(0.0, WEIGHTS.get(name, 0.0)) for name in names)
-
-
-def _meant(sentence: str) -> Iterator[str]:
-    """The signals that the concepts of a sentence are."""
-    known = _concepts()
-    return (known[code] for code in thesaurus().codes_of(sentence) if code in known)
 
 
 @cache

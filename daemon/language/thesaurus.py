@@ -146,7 +146,6 @@ class Thesaurus:
         self._compiled = compiled
         self._tables = compiled.tables
         self._codes = lru_cache(4_096)(self._codes_of_word)
-        self._of_text = lru_cache(8)(self._codes_of_text)
         self._seconds = lru_cache(1_024)(self._seconds_of)
 
     @property
@@ -180,9 +179,6 @@ class Thesaurus:
 
     def codes_of(self, text: str) -> str:
         """The codes of all concepts in a text, each once: what the index holds of it."""
-        return self._of_text(text)
-
-    def _codes_of_text(self, text: str) -> str:
         return "".join(
             dict.fromkeys(code for meaning in self.meanings(text) for code in meaning.codes)
         )

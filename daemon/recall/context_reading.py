@@ -353,19 +353,20 @@ class BlockReading:
     def _replaced(self, memories: Sequence[Memory]) -> dict[str, tuple[str, bool]]:
         """The beginning of the newest statement that each of these memories contradicts.
 
-        And whether that is to be quoted.
+        And whether that is to be quoted. Nothing of what the newer repeats.
         """
+        newer = {memory.id: memory.text for memory in memories}
         condition, arguments = where(replace(self.request.filters, expired=True), self.request.now)
         rows = self.db.execute(
             "SELECT superseded_by, text, actor, source, position FROM memories"
             " WHERE superseded_by IS NOT NULL"
             f" AND superseded_by IN (SELECT value FROM json_each(?)) AND {condition}"
             " ORDER BY created_at, row",
-            (msgspec.json.encode([memory.id for memory in memories]).decode(), *arguments),
+            (msgspec.json.encode([*newer]).decode(), *arguments),
         )
         result: dict[str, tuple[str, bool]] = {}
         for key, text, actor, source, position in rows:
-            if holds_secret(text):
+            if holds_secret(text) or text.rstrip(".") in newer[key]:
                 continue
             line = " ".join(text.split())
             line = line if len(line) <= _REPLACED_CHARS else f"{line[:_REPLACED_CHARS]}…"
