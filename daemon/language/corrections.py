@@ -255,7 +255,14 @@ def corrected_within(sentence: str) -> str:
 
 
 def _dates(text: str) -> list[re.Match[str]]:
-    return [date for date in DATE.finditer(text) if not _months().isdisjoint(words(date[0]))]
+    dates: list[re.Match[str]] = []
+    at = 0
+    while match := DATE.search(text, at):
+        if is_date := not _months().isdisjoint(words(match[0])):
+            dates.append(match)
+        # Of "on the 14 of May", "the 14" is none.
+        at = match.end() if is_date else match.start() + 1
+    return dates
 
 
 def _numbers(text: str) -> list[re.Match[str]]:
