@@ -39,8 +39,8 @@ _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d(?:[\w.:/-]|,(?=\d{3}))*(?<!
 MEASURED: Final = re.compile(r"\d ?(?P<unit>[^\W\d_]{2,12}|%)")
 # "June 19th", "19. Juni", "19 de junio", where the word is a month.
 DATE: Final = re.compile(
-    r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
-    r"|\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\b"
+    r"(?:\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
+    r"|\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\b)(?:,? (?:19|20)\d\d\b)?"
 )
 # "The 3rd" of April.
 _ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
