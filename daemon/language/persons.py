@@ -70,7 +70,7 @@ _ARTICLES: Final[dict[str, Sex]] = {"der": "he", "den": "he", "die": "she"}
 # In English a name within a sentence, but for that of a place.
 _WITHIN: Final = re.compile(
     rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?<!\boff )(?<!near )(?<!past )"
-    rf"(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?P<name>{NAME})"
+    rf"(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?<!through )(?<!across )(?P<name>{NAME})"
 )
 # "On the 4th of July, Deer Lake, ten to midnight".
 _IS_PLACE: Final = re.compile(r",(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ]")

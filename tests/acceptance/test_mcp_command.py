@@ -301,7 +301,7 @@ def test_without_a_daemon_every_call_says_how_to_start_one(tmp_path):
 
 
 def test_with_start_it_starts_a_daemon_that_outlives_it(tmp_path):
-    socket = tmp_path / "s" / "thermocline" / "thermocline.sock"
+    socket = tmp_path / "t.sock"
     # A daemon of the device would be used before one of a state folder.
     where = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "s")}
     where["THERMOCLINE_SOCKET"] = str(socket)
