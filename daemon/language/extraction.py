@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -21,7 +21,7 @@ from . import cues
 from .corrections import correction_of, denies, has_number, overtaken, redated
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
-from .keeping import is_of_life, is_worth_keeping
+from .keeping import is_worth_keeping, tells_what_lasts
 from .names import Mention, mentions, people
 from .passages import passages
 from .references import WORTHLESS, asked_about, noun_phrase, with_referents
@@ -33,7 +33,7 @@ from .statements import (
     spoken,
     worth_keeping,
 )
-from .troubles import with_causes
+from .troubles import with_causes, with_problems
 from .vocabulary import not_topics
 
 Kind: TypeAlias = Literal[
@@ -79,15 +79,6 @@ _OWN_NAME: Final = "my name"
 # A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_VALUE: Final = 8
-# The line with the error in a code fence.
-_PASTED_ERROR: Final = re.compile(
-    r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
-    r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
-    re.MULTILINE,
-)
-# An error by its name or number says more than what it was about.
-_ERROR_NAME: Final = re.compile(r"\w(?:Error|Exception)\b|\b[45]\d\d\b|[\"“„`]")
-_PROBLEM_BYTES: Final = 200
 _PREFERENCE_BYTES: Final = 160
 HEALTHY: Final = 0.95
 NAMED: Final = 0.9
@@ -138,7 +129,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     statements = [_raised(entry, met) for entry in _without_injected(transcript)]
     stated, corrected = _corrected(statements, met, earlier)
     worthwhile = worth_keeping(stated, _AGGRESSION)
-    whole, ended = _with_problems(worthwhile, transcript, messages, earlier)
+    whole, ended = with_problems(worthwhile, transcript, messages, earlier)
     corrected |= ended
     refuted = {(item.place, item.original) for item in transcript if _is_stated(item)}
     refuted -= {(item.place, item.original) for item in whole}
@@ -147,7 +138,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
         entry
         for entry in passages(whole, context)
         if utf8_bytes(entry.text) >= _LEAST_BYTES
-        or _matters(entry.original)
+        or tells_what_lasts(entry.original)
         or entry.original in met
     )
     answers = _with_topics(long, transcript, corrected)
@@ -324,10 +315,6 @@ def _raised(statement: SpokenSentence, met: Collection[str]) -> SpokenSentence:
     return replace(statement, signals=signals, worth=max(statement.worth, _OF_USERS))
 
 
-def _matters(text: str) -> bool:
-    return cues.is_lasting(text) or cues.is_health(text) or is_of_life(text)
-
-
 def _corrected(
     statements: Sequence[SpokenSentence], met: Collection[str], earlier: Sequence[str]
 ) -> tuple[list[SpokenSentence], dict[str, str]]:
@@ -354,70 +341,10 @@ def _corrected(
     return result, corrected
 
 
-def _content(text: str) -> frozenset[str]:
-    return frozenset(words(text)) - not_topics()
-
-
-def _with_problems(
-    remaining: Iterable[SpokenSentence],
-    transcript: Sequence[SpokenSentence],
-    turns: Sequence[Turn],
-    earlier: Sequence[str],
-) -> tuple[list[SpokenSentence], dict[str, str]]:
-    """The statements, and the earlier text that each solution ends.
-
-    A solution names the problem before it, which is no longer a statement by itself.
-    """
-    whole: list[SpokenSentence] = []
-    ended: dict[str, str] = {}
-    before = {
-        two.original: [entry.text]
-        for entry, two in pairwise(transcript)
-        if entry.place == two.place
-    }
-    errors = [text for text in earlier if {"error"} == signals_of(text) & {"error", "solution"}]
-    for statement in remaining:
-        if "solution" not in statement.signals:
-            if "error" in statement.signals and not _matters(statement.original):
-                errors.append(statement.text)
-            whole.append(statement)
-            continue
-        if statement.role == "agent":
-            solved = errors[-1:] or _asked_before(statement, transcript)
-            pasted = _PASTED_ERROR.search(turns[max(0, statement.place - 1)].text)
-            shown = [f"{pasted['error'].strip()}: {item}" if pasted else item for item in solved]
-        else:
-            about = _content(statement.text)
-            solved = [error for error in errors if about & _content(error)] or errors[-1:]
-            shown = [entry for entry in solved if _ERROR_NAME.search(entry)]
-        problems = [*solved, *errors] or before.get(statement.original, [])
-        name = next(filter(None, map(noun_phrase, problems)), "")
-        text = statement.text
-        if shown:
-            text = f"{shown[0]} → {text}"
-        elif name and name not in text:
-            text = f"{text} [{name}]"
-        if text != statement.text or any(_content(text) & _content(entry) for entry in solved):
-            ended.update((text, entry) for entry in solved if entry in earlier)
-            whole = [entry for entry in whole if entry.text not in solved]
-            errors = [entry for entry in errors if entry not in solved]
-        whole.append(replace(statement, text=text))
-    return whole, ended
-
-
-def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence]) -> list[str]:
-    """The user's last statement before an agent's advice."""
-    before = [
-        item for item in transcript if item.place == statement.place - 1 and item.role == "user"
-    ]
-    texts = [entry.text.rstrip("?？") for entry in before if "greeting" not in entry.signals]
-    return [shortened(text, _PROBLEM_BYTES, utf8_bytes) for text in texts[-1:]]
-
-
 def _is_stated(statement: SpokenSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    matters = _matters(statement.original) or has_number(statement.original)
+    matters = tells_what_lasts(statement.original) or has_number(statement.original)
     if "correction" in signals or matters:
         least = _LEAST_OF_VALUE
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):

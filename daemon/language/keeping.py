@@ -135,6 +135,11 @@ def is_of_life(text: str) -> bool:
     return "life" in _phrases().names_in(fold(text))
 
 
+def tells_what_lasts(text: str) -> bool:
+    """Whether a text tells what lasts, whatever else it is: a name, health, a turn in a life."""
+    return is_lasting(text) or is_health(text) or is_of_life(text)
+
+
 def _is_confirmed(question: str, answer: str) -> bool:
     """Whether a yes confirms what the question says: "Your birthday is on 5 May, right? Yes"."""
     return says("tagged", question) and has_number(question) and not says("denies", answer)

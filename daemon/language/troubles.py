@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from msgspec.structs import replace
 
 from ..memory.indexing import index_words
 from ..memory.similarity import words
-from .cues import WORD, Signal, says
-from .sentences import sentences
+from .cues import WORD, Signal, says, signals_of
+from .keeping import tells_what_lasts
+from .references import noun_phrase
+from .sentences import sentences, shortened, utf8_bytes
+from .speech import Turn
 from .statements import SpokenSentence, continued, has_value
 from .thesaurus import language_of
 from .vocabulary import grammar, not_topics
 
+# The line with the error in a code fence.
+_PASTED_ERROR: Final = re.compile(
+    r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
+    r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
+    re.MULTILINE,
+)
+# An error by its name or number says more than what it was about.
+_ERROR_NAME: Final = re.compile(r"\w(?:Error|Exception)\b|\b[45]\d\d\b|[\"“„`]")
+_PROBLEM_BYTES: Final = 200
 _GUESSES: Final[frozenset[Signal]] = frozenset({"error", "hedge"})
 _STATED: Final[frozenset[Signal]] = frozenset({"preference", "decision", "commitment", "question"})
 # What is said of the cause right behind it, and means little alone.
@@ -122,3 +135,64 @@ def _is_outcome(cause: SpokenSentence, sentence: SpokenSentence) -> bool:
         return False
     length = len(WORD.findall(sentence.original))
     return 1 < length <= _OUTCOME_WORDS and not has_value(sentence.original)
+
+
+def content_of(text: str) -> frozenset[str]:
+    """The words of a text that say what it is about."""
+    return frozenset(words(text)) - not_topics()
+
+
+def with_problems(
+    remaining: Iterable[SpokenSentence],
+    transcript: Sequence[SpokenSentence],
+    turns: Sequence[Turn],
+    earlier: Sequence[str],
+) -> tuple[list[SpokenSentence], dict[str, str]]:
+    """The statements, and the earlier text that each solution ends.
+
+    A solution names the problem before it, which is no longer a statement by itself.
+    """
+    whole: list[SpokenSentence] = []
+    ended: dict[str, str] = {}
+    before = {
+        two.original: [entry.text]
+        for entry, two in pairwise(transcript)
+        if entry.place == two.place
+    }
+    errors = [text for text in earlier if {"error"} == signals_of(text) & {"error", "solution"}]
+    for statement in remaining:
+        if "solution" not in statement.signals:
+            if "error" in statement.signals and not tells_what_lasts(statement.original):
+                errors.append(statement.text)
+            whole.append(statement)
+            continue
+        if statement.role == "agent":
+            solved = errors[-1:] or _asked_before(statement, transcript)
+            pasted = _PASTED_ERROR.search(turns[max(0, statement.place - 1)].text)
+            shown = [f"{pasted['error'].strip()}: {item}" if pasted else item for item in solved]
+        else:
+            about = content_of(statement.text)
+            solved = [error for error in errors if about & content_of(error)] or errors[-1:]
+            shown = [entry for entry in solved if _ERROR_NAME.search(entry)]
+        problems = [*solved, *errors] or before.get(statement.original, [])
+        name = next(filter(None, map(noun_phrase, problems)), "")
+        text = statement.text
+        if shown:
+            text = f"{shown[0]} → {text}"
+        elif name and name not in text:
+            text = f"{text} [{name}]"
+        if text != statement.text or any(content_of(text) & content_of(entry) for entry in solved):
+            ended.update((text, entry) for entry in solved if entry in earlier)
+            whole = [entry for entry in whole if entry.text not in solved]
+            errors = [entry for entry in errors if entry not in solved]
+        whole.append(replace(statement, text=text))
+    return whole, ended
+
+
+def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence]) -> list[str]:
+    """The user's last statement before an agent's advice."""
+    before = [
+        item for item in transcript if item.place == statement.place - 1 and item.role == "user"
+    ]
+    texts = [entry.text.rstrip("?？") for entry in before if "greeting" not in entry.signals]
+    return [shortened(text, _PROBLEM_BYTES, utf8_bytes) for text in texts[-1:]]
