@@ -21,6 +21,8 @@ _UNSPACED: Final = re.compile(
     "]+"
 )
 
+# Porter's stemmer takes this name for "in"; its other spelling has a stem of its own.
+_INES: Final = re.compile(r"\bin[eé]s\b", re.IGNORECASE)
 # The Unicode categories that the index treats as parts of a word; `_` does not separate words.
 _IN_WORDS: Final = frozenset({"Mn", "Mc", "Co"})
 _ASCII_WORD: Final = re.compile(r"\w+")
@@ -32,7 +34,9 @@ def index_text(text: str) -> str:
     A run of one character is unchanged. Queries are cut by the same function, so that any part
     of a run of two or more characters is found.
     """
-    return text if text.isascii() else _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
+    if not text.isascii():
+        text = _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
+    return _INES.sub("Inez", text)
 
 
 def index_words(text: str) -> list[str]:

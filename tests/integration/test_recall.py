@@ -321,6 +321,19 @@ def test_a_newer_statement_about_something_else_replaces_nothing(call, right, ot
     assert texts(recall(call, query))[0] == right
 
 
+def test_a_name_that_looks_like_a_form_of_in_is_a_name(call):
+    for text in (
+        "Back in Ghent in the spring, in a flat in the old town",
+        "In the morning in the office I answer in short",
+        "My daughter Ines is seven and can't have any nuts",
+        "Inés sube al tren de las ocho",
+    ):
+        call.ok("POST", "/api/memory", {"text": text})
+    for query in ("what must Ines not eat?", "Inés"):
+        assert {text[:4] for text in texts(recall(call, query))[:2]} == {"My d", "Inés"}
+    assert len(texts(recall(call, "Inés"))) == 2
+
+
 def test_key_values_answer_among_the_memories(call):
     call.ok("PUT", "/api/kv/wifi.password", {"value": "blue lantern 7"})
     call.ok("PUT", "/api/kv/door", {"value": "1234"})
