@@ -260,7 +260,7 @@ def _dates(text: str) -> list[re.Match[str]]:
     while match := DATE.search(text, at):
         if is_date := not _months().isdisjoint(words(match[0])):
             dates.append(match)
-        # Of "on the 14 of May", "the 14" is none.
+        # In "on the 14 of May" the date begins within a match: "the 14".
         at = match.end() if is_date else match.start() + 1
     return dates
 

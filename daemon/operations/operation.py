@@ -225,7 +225,7 @@ class Scope(msgspec.Struct, frozen=True):
     def moment(self, value: str | float, field: str) -> float:
         """A time, a duration before now ("2h"), or where days begin ("yesterday", "last week").
 
-        With `until` as the field days end there. `InvalidInput`: it is none of these.
+        With `until` as the field days end there. `InvalidInput`: the text is not a time.
         """
         try:
             return checks.parse_since(value, self.now, field=field)
