@@ -150,7 +150,9 @@ def _forget_deletions(tx: Transaction) -> None:
         (before, followed),
     ).fetchall()
     tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", gone)
-    uses.forget(tx, frozenset(key for kind, key in gone if kind == "memory"))
+    for kind, key in gone:
+        if kind == "memory":
+            rows.write(tx, uses.KIND, f"{key}/{tx.device}", None)
 
 
 def size_of(db: sqlite3.Connection) -> int:
