@@ -193,14 +193,6 @@ class MemoryTable:
         extra = {name: value for name, value in row.data.items() if name not in ROW_FIELDS}
         return _with_extra(row.id, to_row(memory_of(row)), extra, row.clocks)
 
-    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which a memory or its tombstone exists."""
-        result = db.execute(
-            "SELECT id FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-            (_json(keys),),
-        )
-        return {key for (key,) in result} | ROWS.known(db, kind, keys)
-
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, including deleted ones, a few hundred at a time."""
         for _, *values in in_pages(db, f"SELECT row, {_ROW} {_BY_ROW}", after=0):
