@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import select
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from ..config.settings import Socket
 from ..errors import ThermoclineError
 from ..operations.access import Peer, peer_of
+from .fairness import FairQueue, RateLimitedLog
 from .http import (
     READ_BYTES,
     HttpRequest,
@@ -22,9 +23,6 @@ from .http import (
     RequestTimeout,
     error_response,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from .server import Server
 
 _LINGER_SECONDS: Final = 2.0
 # The statuses of requests that are wrong in themselves.
@@ -73,6 +71,23 @@ class Deadline:
 Handler: TypeAlias = Callable[[HttpRequest, "PeerConnection"], Awaitable[HttpResponse]]
 
 
+class Host(Protocol):
+    """What the connections of a daemon share; see `Server`."""
+
+    loop: asyncio.AbstractEventLoop
+    handler: Handler
+    turns: FairQueue
+    mistakes: RateLimitedLog
+    large_bodies: asyncio.Semaphore
+    stopping: bool
+
+    def opened(self, connection: PeerConnection, /) -> None:
+        """Count a connection as open."""
+
+    def lost(self, connection: PeerConnection, /) -> None:
+        """Count it no more."""
+
+
 class PeerConnection(asyncio.Protocol):
     """One caller's connection: its requests are answered one after another, in their order.
 
@@ -86,7 +101,7 @@ class PeerConnection(asyncio.Protocol):
     _transport: asyncio.Transport
     peer: Peer
 
-    def __init__(self, host: Server, settings: Socket) -> None:
+    def __init__(self, host: Host, settings: Socket) -> None:
         self._host = host
         self._settings = settings
         self._reader = RequestReader()

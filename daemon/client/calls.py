@@ -14,7 +14,7 @@ from .errors import refusal
 from .wire import Response
 
 if TYPE_CHECKING:
-    from .async_client import AsyncCaller
+    from .async_caller import AsyncCaller
     from .caller import BaseCaller, Json
 
 T = TypeVar("T")

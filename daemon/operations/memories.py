@@ -169,7 +169,7 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
     """Forget a memory for good."""
     async with scope.store() as store:
         key, back = await store.write(lambda tx: memories.forget(tx, id))
-        await store.erasure.erase_traces()
+        await store.eraser.erase_traces()
     return schemas.Deleted(key, unmerged=back or UNSET)
 
 
