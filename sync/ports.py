@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from .failures import Refused
+from .failures import Refused, RowTooLarge
 from .rows import Row
 
 
@@ -236,6 +236,30 @@ async def rows_of(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, 
     """The rows of one statement; raises as `Remote.batch`."""
     [result] = await remote.batch([SqlStatement(sql, args)])
     return result.rows
+
+
+async def pages(
+    remote: Remote, sql: str, agent: str, *others: Value, limit: int, id_at: int = 0
+) -> AsyncIterator[tuple[tuple[Value, ...], ...]]:
+    """The rows of a query in the order of their ids, a page at a time.
+
+    The query takes the agent as `?1`, the last id before the page as `?2`, the most rows of a page
+    as `?3`, and then `others`; the id is its column `id_at`. A page that an answer cannot hold is
+    halved; `RowTooLarge` if that is so of a single row.
+    """
+    after = ""
+    while True:
+        try:
+            rows = await rows_of(remote, sql, agent, after, limit, *others)
+        except RowTooLarge:
+            if limit == 1:
+                raise
+            limit //= 2
+            continue
+        yield rows
+        if len(rows) < limit:
+            return
+        after = str(rows[-1][id_at])
 
 
 def check(statements: Sequence[SqlStatement]) -> None:

@@ -6,7 +6,6 @@ A database in which EvoClaw has tables of these names keeps its tables.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 from .failures import Refused, SchemaMissing
@@ -89,7 +88,7 @@ _SCHEMA: Final = (
     CREATE TABLE IF NOT EXISTS replica_devices (
         agent_id TEXT NOT NULL, device_id TEXT NOT NULL, name TEXT NOT NULL,
         first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, seen INTEGER NOT NULL,
-        retired_at INTEGER, PRIMARY KEY (agent_id, device_id)
+        retired_at INTEGER, release TEXT, PRIMARY KEY (agent_id, device_id)
     ) STRICT, WITHOUT ROWID
     """,
     f"CREATE VIEW IF NOT EXISTS cold_memories AS {MEMORIES}",
@@ -116,12 +115,8 @@ _SCHEMA: Final = (
 )
 
 
-# What each version has added to the tables above.
-_ADDED: Final = {2: ("ALTER TABLE replica_devices ADD COLUMN release TEXT",)}
-
-
 async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> None:
-    """Create the missing tables and columns. Safe at any time, from several devices at once.
+    """Create the missing tables. Safe at any time, from several devices at once.
 
     `is_missing`: some are, whatever the version says: somebody has dropped them.
     """
@@ -133,21 +128,9 @@ async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> No
             f" {VERSION}",
             hint="install the release that the other devices run, or a later one",
         )
-    if current == VERSION:
-        if is_missing:
-            await remote.batch([SqlStatement(sql) for sql in _SCHEMA])
-            for sql in (sql for some in _ADDED.values() for sql in some):
-                with suppress(Refused):
-                    await remote.batch([SqlStatement(sql)])
-        return
-    made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    added = [sql for number, some in _ADDED.items() if number > current for sql in some]
-    try:
-        await remote.batch([*map(SqlStatement, (*_SCHEMA, *added)), made])
-    except Refused:
-        # Another device was faster: what it has added cannot be added again.
-        if await version(remote) != VERSION:
-            raise
+    if current < VERSION or is_missing:
+        made = "INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)"
+        await remote.batch([*map(SqlStatement, _SCHEMA), SqlStatement(made, (VERSION, int(now)))])
 
 
 async def version(remote: Remote) -> int:

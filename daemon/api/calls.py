@@ -166,7 +166,6 @@ class Bus:
         self._listeners: set[asyncio.Queue[Published]] = set()
 
     def publish(self, agent: str, event: Event) -> None:
-        """Queue the event for all listeners, without waiting."""
         published = Published(self._next, agent, event.type, time.time(), event.data)
         self._next += 1
         self._history.append(published)

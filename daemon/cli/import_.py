@@ -148,16 +148,13 @@ class _Report:
             self.note(_NUMBER.sub(lambda match: places[int(match[1])], line, count=1))
 
     def entries(self, place: str, format_: str, number: int = 1) -> None:
-        """Count entries of a file or table."""
         self.read[place, format_] = self.read.get((place, format_), 0) + number
 
     def note(self, line: str) -> None:
-        """Note what was left out, once."""
         if line not in self.left_out and len(self.left_out) < _LINES:
             self.left_out.append(line)
 
     def shown(self, *, dry_run: bool) -> dict[str, Any]:
-        """The report as JSON."""
         read = [
             {"file": place, **({"format": format_} if format_ else {}), "entries": number}
             for (place, format_), number in self.read.items()
@@ -224,7 +221,6 @@ class _Sending:
             report.entries(entry.place, self.format)
 
     def send(self) -> None:
-        """Send the entries that wait."""
         some, self._waiting, self._size = self._waiting, [], 0
         if not some:
             return

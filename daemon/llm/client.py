@@ -167,7 +167,12 @@ class ModelClient:
     def status(self) -> ModelStatus:
         """The state of models, for status and metrics; clears problems that are over."""
         settings, cache, budget = self._settings(), self._cache, self.calls.budget
-        self._clear_outdated(settings)
+        if self.calls.budget.why_spent() is None:
+            self._problems.clear("model_budget_spent", "/llm")
+        if self._reported is not None and self._reported != settings:
+            self._reported = None
+            for code in ("model_failing", "model_keys", "model_keys_open"):
+                self._problems.clear(code, "/llm")
         models = {purpose: settings.models_for(purpose) for purpose in PURPOSES}
         names = sorted({name for several in models.values() for name in several})
         paused = {name: self.failover.paused(name) for name in names}
@@ -186,14 +191,6 @@ class ModelClient:
 
     async def close(self) -> None:
         await self.calls.process.close()
-
-    def _clear_outdated(self, settings: Llm) -> None:
-        if self.calls.budget.why_spent() is None:
-            self._problems.clear("model_budget_spent", "/llm")
-        if self._reported is not None and self._reported != settings:
-            self._reported = None
-            for code in ("model_failing", "model_keys", "model_keys_open"):
-                self._problems.clear(code, "/llm")
 
     def _state(self) -> ModelState:
         if self._settings().answering is None:
@@ -247,7 +244,9 @@ class ModelClient:
     async def _keys(self, settings: Llm) -> Keys:
         def read() -> tuple[Keys, str]:
             path = key_file(settings.key_file, self._env)
-            return read_keys(path), str(path) if path is not None and readable_by_all(path) else ""
+            return read_keys(path), str(path) if path is not None and readable_by_all(
+                path.resolve()
+            ) else ""
 
         try:
             keys, exposed = await asyncio.to_thread(read)

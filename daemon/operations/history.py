@@ -123,7 +123,7 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
             await _forget_all(store, ids)
             for row in held:
                 await store.write(partial(_clear_held, held=row))
-            await store.erasure.erase_traces()
+            await store.eraser.erase_traces()
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
@@ -307,7 +307,7 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
     async with scope.store() as store:
         changed = await store.write(rehearse if body.dry_run else apply)
         if not body.dry_run:
-            await store.erasure.erase_traces()
+            await store.eraser.erase_traces()
             lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
             await scope.daemon.agent_files.remove(store, lines)
     return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=not body.dry_run)

@@ -35,7 +35,7 @@ from .experiences import experience_view
 from .files import found_chunk, read_current
 from .memories import filters_of
 from .operation import Operation, Scope
-from .views import explanation, hit_view, memory_view, view_of
+from .views import hit_view, memory_view, view_of
 
 _NO_AGENT: Final = (
     "no agent is called '{}' yet: its memory begins with the first thing stored for it"
@@ -177,7 +177,8 @@ def _result(
             case record:
                 setattr(result, hit.source, record)
     if body.explain:
-        result.parts = explanation(hit)
+        parts = {name: round(getattr(hit.ranked, name), 6) for name in Weights.__struct_fields__}
+        result.parts = view_of(schemas.Explanation, hit, **parts)
     return result
 
 
