@@ -197,10 +197,6 @@ class BaseCaller(ABC):
     def _query(self, query: Query | None) -> Query:
         return {**(query or {}), "agent": self._agent}
 
-    def _closed(self, error: OSError | ValueError) -> DaemonUnreachable:
-        reason = getattr(error, "strerror", None) or str(error)
-        return DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:])
-
     def _lost(self, error: Exception) -> DaemonUnreachable:
         """What an error between request and answer is to the caller."""
         if isinstance(error, BadAnswer):
@@ -298,7 +294,8 @@ class BaseCaller(ABC):
         try:
             return (yield from Connection.open(self.socket_path, patience))
         except (OSError, ValueError) as error:
-            raise self._closed(error) from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:]) from error
 
 
 class Caller(BaseCaller):
