@@ -235,10 +235,10 @@ class Background:
             try:
                 await run()
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-                self._tell(name, error)
+                self._report(name, error)
             await asyncio.sleep(self._pause_seconds)
 
-    def _tell(self, name: str, error: Exception) -> None:
+    def _report(self, name: str, error: Exception) -> None:
         kind, where = fault_of(error)
         _log.error("'%s' failed with %s:\n%s", name, kind, where, extra={"action": _TASK_FAILED})
         self._problems.report(

@@ -32,7 +32,7 @@ from ..tasks.tree_tasks import Reasoning
 from ..vectors.vectors import Near
 from . import sessions
 from .experiences import experience_view
-from .files import found_chunk, read_current
+from .files import chunk_view, read_current
 from .memories import filters_of
 from .operation import Operation, Scope
 from .views import hit_view, memory_view, view_of
@@ -169,7 +169,7 @@ def _result(
             case Memory() as memory:
                 result.memory = memory_view(scope, memory, now=recalled.now)
             case IndexedChunk():
-                result.file = found_chunk(hit)
+                result.file = chunk_view(hit)
             case OwnEntry(item=entry):
                 result.entry = msgspec.to_builtins(entry)
             case Experience() as experience:
