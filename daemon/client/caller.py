@@ -81,19 +81,6 @@ def request_fields(call: str, fields: dict[str, Any], whole: str = "") -> Reques
     return method, path, fields, None
 
 
-def repeatable(method: str, broken: Broken) -> bool:
-    """Whether a call is safe to repeat that got no whole answer."""
-    return broken.unsent or (method == "GET" and not broken.begun)
-
-
-def leaving(answer: Response) -> bool:
-    """Whether a daemon that is shutting down refused the call, so that nothing was changed.
-
-    If systemd holds the socket, the next daemon takes the call.
-    """
-    return answer.status == 503 and _LEAVING in answer.body
-
-
 class BaseCaller(ABC):
     """The requests of a client, and what its answers mean; a class below it waits for them.
 
@@ -206,17 +193,14 @@ class BaseCaller(ABC):
             return AnswerLost(self.socket_path, reason)
         return AnswerLost(self.socket_path, str(error))
 
-    def _cut_off(self, error: Exception) -> DaemonUnreachable:
-        if isinstance(error, TimeoutError):
-            return AnswerLost(self.socket_path, "the stream fell silent")
-        return self._lost(error)
-
     def _answered(self, method: str, path: str, query: Query | None, body: Json) -> Steps[Response]:
         request = request_of(method, path, self._query(query), self._headers, body)
         # One deadline for all attempts, however slowly an answer drips.
         until = time.monotonic() + self._timeout
         answer = yield from self._sent(method, request, until)
-        if not leaving(answer):
+        # A daemon that is shutting down changes nothing; where systemd holds the socket, the next
+        # one takes the call.
+        if answer.status != 503 or _LEAVING not in answer.body:
             return answer
         self._close_idle()
         try:
@@ -230,7 +214,7 @@ class BaseCaller(ABC):
         try:
             return (yield from self._once(request, until))
         except Broken as broken:
-            if not repeatable(method, broken):
+            if not (broken.unsent or (method == "GET" and not broken.begun)):
                 raise self._lost(broken) from broken
         try:
             return (yield from self._once(request, until))
@@ -284,8 +268,10 @@ class BaseCaller(ABC):
                 body = yield from connection.body(status, headers)
                 raise refusal(status, self.content(Response(status, headers, body)))
             yield from connection.chunks(headers)
-        except (BadAnswer, Broken, TimeoutError) as error:
-            raise self._cut_off(error) from error
+        except TimeoutError as error:
+            raise AnswerLost(self.socket_path, "the stream fell silent") from error
+        except (BadAnswer, Broken) as error:
+            raise self._lost(error) from error
         finally:
             self._streaming = None
             connection.close()
