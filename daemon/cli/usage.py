@@ -171,10 +171,7 @@ def parse(name: str, verb: Verb, words: list[str]) -> tuple[Form, Args]:
     """The form of the verb that the words choose, and their values.
 
     Options may stand anywhere before `--`; they have two dashes, so that `-gate` is a text. A `-`
-    in place of a text stands for standard input.
-
-    Raises:
-        WrongUsage: the words are wrong.
+    in place of a text stands for standard input. `WrongUsage`: the words are wrong.
     """
     try:
         return _parse(name, verb, words)

@@ -111,16 +111,10 @@ class BaseCaller(ABC):
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Json:
-        """Make any call of the API.
+        """Make any call of the API; return the JSON of the answer, or its text where it is text.
 
-        Args:
-            method: `GET`, `POST`, `PUT` or `DELETE`.
-            path: such as `/api/memory`, percent-encoded.
-            query: its parameters; None leaves one out, a sequence repeats it.
-            body: the JSON to send; None sends none.
-
-        Returns:
-            The JSON of the answer, or its text where it is text.
+        The path is percent-encoded. In the query None leaves a parameter out, a sequence repeats
+        it.
         """
         return self.make(self.parsed, method, path, query, body)
 

@@ -116,12 +116,7 @@ def _cut(text: str) -> str:
 
 
 def check(document: Json, source: str) -> tuple[dict[str, Json], list[Fault]]:
-    """The valid values of a layer as nested dicts, and all its faults.
-
-    Args:
-        document: the parsed layer, its objects as `Pairs`.
-        source: the layer's name in the faults.
-    """
+    """The valid values of a layer as nested dicts, and all its faults, which name the `source`."""
     checker = _Checker(source)
     return checker.section(Settings, document, ()), checker.faults
 

@@ -91,11 +91,7 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
 
 
 def assignment(text: str) -> Layer | Fault:
-    """The layer of one `--set key.path=value`.
-
-    A name with a dot in it is put in double quotes, as a JSON string:
-    `access.users."jane.doe"=read`.
-    """
+    """The layer of one `--set key.path=value`; a name with a dot is quoted, as a JSON string."""
     path, rest = split(text)
     if not path or rest is None:
         return Fault(SET, "", f"expected key.path=value, got {shown(text)}")
@@ -116,11 +112,7 @@ def value_of(text: str) -> Json:
 
 
 def parse(text: str) -> Json:
-    """JSON with its objects as `Pairs`.
-
-    Raises:
-        ValueError: it is not JSON; the message says where.
-    """
+    """JSON with its objects as `Pairs`; `ValueError` says where it is not JSON."""
     if not text.strip():
         raise ValueError("is empty; expected an object, at least {}")
     try:

@@ -89,12 +89,7 @@ class LiveSettings:
         return ConfigPage(keys(self._loaded), files, None if writes is None else str(writes))
 
     async def edit(self, change: ConfigChange, problems: Problems) -> ConfigChanged:
-        """Change the user's layer, durably, and apply it at once.
-
-        Raises:
-            ConfigInvalid: anything has a fault; nothing was written.
-            OSError: the disk refused; nothing was written.
-        """
+        """Change the user's layer, durably, and apply it at once; raises as `editing.edit`."""
         async with self._editing:
             file, loaded = await asyncio.to_thread(
                 edit, change, self._env, self._config_file, self._sets
