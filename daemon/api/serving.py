@@ -195,14 +195,10 @@ def _command(program: Path) -> str:
 
 
 class Background:
-    """Runs background tasks, and restarts them after unexpected errors.
+    """Runs background tasks, and restarts those that fail; expected errors they handle themselves.
 
-    Tasks handle expected errors themselves.
-
-    Args:
-        problems: where failures are reported.
-        pause_seconds: the wait before a failed task is restarted.
-        again_seconds: after which a task that does not end is cancelled once more.
+    They restart after `pause_seconds`; a task that does not end is cancelled again after
+    `again_seconds`.
     """
 
     def __init__(

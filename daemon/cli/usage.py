@@ -64,11 +64,9 @@ class Args:
 
 
 class Option:
-    """One option of a verb, or one of its words.
+    """One option of a verb, or one of its words: the field of the request that it fills.
 
-    Attributes:
-        field: the field of the request that it fills.
-        values: the metavariables of its values; none for a switch.
+    `values` are the metavariables of its values; a switch has none.
     """
 
     def __init__(self, declared: str, text: str, heading: str) -> None:

@@ -30,12 +30,7 @@ _SECRET = re.compile(r"(?<=://)[^/?#]*(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One error; its `str` is a line for people.
-
-    Attributes:
-        source: the file, or `--set`.
-        key: dotted; empty when the fault is in the file as a whole.
-    """
+    """One error, of a key or of a file as a whole; its `str` is a line for people."""
 
     source: str
     key: str

@@ -35,13 +35,7 @@ _KEY = re.compile(r'("(?:[^"\\]|\\.)*"|[^."=]+)(\.|=|\Z)')
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One source of settings, parsed but not yet checked.
-
-    Attributes:
-        name: its file, or `--set`.
-        document: an object as `Pairs`.
-        warnings: keys without effect.
-    """
+    """A file or `--set`, parsed but not yet checked: an object as `Pairs`."""
 
     name: str
     document: Json

@@ -29,9 +29,7 @@ _log = logging.getLogger(__name__)
 class LiveSettings:
     """Holds the settings in force. Readers ask for `settings` each time and do not keep it.
 
-    Args:
-        loaded: what the daemon started with.
-        env, config_file, sets: its sources, to read them again.
+    They are `loaded`, and read again from `env`, `config_file` and `sets`.
     """
 
     def __init__(
