@@ -27,8 +27,6 @@ _QUIET_SECONDS: Final = 900.0
 _QUIET_TIMES: Final = 30
 # The shortest time between two polls that questions without an answer cause.
 _SOON_SECONDS: Final = 5.0
-_ROUND_COUNTS: Final = ("sent", "received", "refused", "conflicts")
-_COUNTS: Final = (*_ROUND_COUNTS, "set_aside")
 _NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
 
 
@@ -57,7 +55,16 @@ def poll_interval(poll_seconds: float, quiet_seconds: float) -> float:
     return min(max(poll_seconds, quiet_seconds), longest)
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of rows, as in `RoundResult`."""
+
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+    conflicts: int = 0
+
+
+class State(Counts, frozen=True, kw_only=True):
     """The state of replication. Times are seconds since the epoch; counts are since the start."""
 
     # `waiting`: for the next try, after a temporary failure; `stopped`: until a person removes the
@@ -73,26 +80,17 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     held_until: float | None = None  # when the next round is allowed, while it is held back
     last_success: float | None = None
     # As in `RoundResult`.
-    sent: int = 0
-    received: int = 0
-    refused: int = 0
-    conflicts: int = 0
     set_aside: int = 0
     notes: tuple[str, ...] = ()
     away: tuple[str, ...] = ()
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class Round(Counts, frozen=True, kw_only=True):
     """One round of replication, or several equal ones that did nothing or failed alike."""
 
     at: float  # when the last of them ended, in seconds since the epoch
     ms: float  # its duration
     times: int = 1  # their number
-    # As in `RoundResult`.
-    sent: int = 0
-    received: int = 0
-    refused: int = 0
-    conflicts: int = 0
     # Why it failed; empty after success.
     error: str = ""
     message: str = ""
@@ -272,7 +270,7 @@ class Replicator:
                 if isinstance(error, SyncError):
                     self._note(started, error=error.code, message=error.message)
                 raise
-            self._note(started, **{name: getattr(tally, name) for name in _ROUND_COUNTS})
+            self._note(started, **{name: getattr(tally, name) for name in Counts.__struct_fields__})
             if tally.signed:
                 self._signed_at = clock
             if tally.sent or tally.received:
@@ -290,7 +288,8 @@ class Replicator:
 
     def _succeeded(self, tally: RoundResult) -> None:
         self.copied, state = tally.copied, self.state
-        counts = {name: getattr(state, name) + getattr(tally, name) for name in _COUNTS}
+        names = (*Counts.__struct_fields__, "set_aside")
+        counts = {name: getattr(state, name) + getattr(tally, name) for name in names}
         self._tell(
             phase="idle",
             **_NO_ERROR,

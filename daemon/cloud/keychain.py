@@ -24,8 +24,9 @@ from thermocline.sync.sealing.roster import KeyHolder
 from thermocline.sync.sealing.sealed_file import SealedHeader, UnsealedFile
 from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 
-from ..errors import Conflict, InvalidInput, StoreDamaged, translate_os
+from ..errors import Conflict, InvalidInput, StoreDamaged
 from ..runtime import atomic
+from ..store.database import translated
 from .account import KEY_FILE, RING_FILE
 
 _KEY_BYTES: Final = 32
@@ -255,10 +256,8 @@ class Keychain:
                 atomic.write(self._state_dir / KEY_FILE, encode(self.private).encode())
             atomic.write(self._state_dir / RING_FILE, content.encode())
 
-        try:
+        with translated(self._state_dir):
             await asyncio.to_thread(write)
-        except OSError as error:
-            raise translate_os(error, self._state_dir) from error
         self._is_new = False
         self._kept = stored
 

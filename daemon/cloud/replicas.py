@@ -151,8 +151,8 @@ class Replicas:
             poll_seconds = self._settings().sync.poll_seconds
             busy = bool(self._databases.in_use) and poll_seconds < _LOOK_SECONDS
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_BUSY_SECONDS if closing or busy else _LOOK_SECONDS):
-                    await self._stirred.wait()
+                seconds = _BUSY_SECONDS if closing or busy else _LOOK_SECONDS
+                await asyncio.wait_for(self._stirred.wait(), seconds)
 
     async def look_after(self, agent: str) -> None:
         """Replicate the agent by the account in force; report an unusable account."""

@@ -85,7 +85,6 @@ class FilesView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
         return {
             "files": self._files_part(),
             "problems": self._problems_part(),

@@ -71,10 +71,6 @@ class OverviewView(View):
     WATCHES = frozenset({""})
     ACTIONS = (Action("r", "Read again", _read_again, show=False),)
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.reset()
-
     def reset(self) -> None:
         self._stats: Stats | None = None
         self._files: FilesStats | None = None

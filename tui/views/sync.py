@@ -137,7 +137,6 @@ class SyncView(ResourceView):
         yield now
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
         return {
             "rounds": Part[SyncRound](
                 "Rounds",

@@ -37,7 +37,7 @@ class Category:
 
     Attributes:
         guide: the lines before its name.
-        warm, cold: the memories filed in it or below it; `own`: those filed in it.
+        warm, cold: the memories filed in it or below it.
         children: the number of categories directly below it.
         last_access: 0 for never.
     """
@@ -47,7 +47,6 @@ class Category:
     guide: str
     warm: int
     cold: int
-    own: int
     children: int
     last_access: float
 
@@ -70,9 +69,8 @@ def categories_of(tree: dict[str, Any]) -> list[Category]:
     def walk(path: str, before: str, branch: str) -> None:
         node, children = tree[path], children_of(path)
         warm, cold = total(path, "warm_count"), total(path, "cold_count")
-        own = 0 if path == ROOT else node["warm_count"] + node["cold_count"]
         used = float(node["last_access"])
-        row = (path, node["desc"], before + branch, warm, cold, own, len(children), used)
+        row = (path, node["desc"], before + branch, warm, cold, len(children), used)
         rows.append(Category(*row))
         deeper = before + ("" if not branch else "   " if branch == "└─ " else "│  ")
         for number, child in enumerate(children, 1):
@@ -218,8 +216,6 @@ class TreeView(ResourceView):
         )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
-
         def count(number: int) -> Text:
             return Text(f"{number:,}", "" if number else "dim")
 

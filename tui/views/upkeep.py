@@ -105,7 +105,6 @@ class UpkeepView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
         return {
             "schedules": Part[schemas.Schedule](
                 "Schedules",

@@ -122,6 +122,7 @@ class View(Widget):
         self._agent: str | None = None
         self.part = ""
         self.updates = 0
+        self.reset()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -135,7 +136,7 @@ class View(Widget):
     # What a subclass says
 
     def reset(self) -> None:
-        """Forget what was read: it may be another agent's, or of before the daemon was away."""
+        """Begin with nothing read; again if it may be another agent's, or the daemon was away."""
 
     async def update(self) -> None:
         """Read the data, and draw it."""
