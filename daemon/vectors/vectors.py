@@ -122,9 +122,7 @@ class Vectors:
                 self._missing.set()
             if not due:
                 waits = any(vectors.is_waiting for vectors in self._followed.values())
-                seconds = _WORKING_SECONDS if waits else _IDLE_SECONDS
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._soon.wait(), seconds)
+                await _wait(self._soon, _WORKING_SECONDS if waits else _IDLE_SECONDS)
 
     async def encode(self) -> None:
         """Encode what is missing, until cancelled. Storing never waits for it."""
@@ -132,8 +130,7 @@ class Vectors:
             self._missing.clear()
             due = [item for item in self._ready() if item[1].needs_encoding]
             if not due or time.monotonic() < self._encode_after:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._missing.wait(), _IDLE_SECONDS)
+                await _wait(self._missing, _IDLE_SECONDS)
                 continue
             for agent, vectors in due:
                 if not vectors.needs_encoding:
@@ -209,3 +206,10 @@ class Vectors:
         for path in self._folder.glob(f"*/{vector_file.FILE_NAME}*"):
             with suppress(OSError):
                 path.unlink()
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    # Cancelled while the event is set, `asyncio.wait_for` of Python 3.11 would not end.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
