@@ -70,7 +70,7 @@ def is_sealed(remote: Any) -> bool:
 
 @pytest.fixture(params=["file", "sealed", "server"])
 async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Remote]:
-    """An empty database; that a server is used alike by both its paths is in `test_remotes.py`."""
+    """An empty database."""
     made: Remote
     if request.param == "file":
         made = FileRemote(tmp_path / "elsewhere" / "replica.db")

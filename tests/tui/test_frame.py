@@ -111,9 +111,6 @@ def test_a_damaged_state_file_counts_as_none(tmp_path):
     remember(tmp_path / "tui.json" / "below a file", Remembered())
 
 
-# Keys
-
-
 # Caution
 
 

@@ -36,24 +36,18 @@ def spend(budget: Budget, tokens: int, cost: float | None = None) -> None:
     budget.settle(tokens, tokens, cost)
 
 
-def test_money_is_enough_when_it_reaches_the_limit(make_budget):
+def test_money_is_spent_when_it_reaches_the_limit_also_one_below_a_cent(make_budget):
     budget = make_budget(cost=0.5)
     spend(budget, 10, 0.3)
     assert budget.why_spent() is None
     spend(budget, 10, 0.2)
     assert budget.why_spent() == "0.50 of 0.50 dollars"
-
-
-def test_a_limit_below_a_cent_is_shown_as_it_is(make_budget):
+    # A price that is not known is counted as such.
+    spend(budget, 10)
+    assert (budget.today.cost, budget.today.unpriced, budget.today.calls) == (0.5, 1, 3)
     budget = make_budget(cost=0.005)
     spend(budget, 10, 0.02)
     assert budget.why_spent() == "0.02 of 0.005 dollars"
-
-
-def test_a_price_that_is_not_known_is_counted_as_such(make_budget):
-    budget = make_budget(cost=0.5)
-    spend(budget, 10)
-    assert (budget.today.cost, budget.today.unpriced, budget.today.calls) == (0.0, 1, 1)
 
 
 def test_requests_under_way_count_with_what_they_may_still_cost(make_budget):
