@@ -79,6 +79,10 @@ def _review(view: MemoriesView) -> None:
     view.refresh_data()
 
 
+def _is_outside(view: MemoriesView) -> bool:
+    return view.row is not None and view.row.is_outside
+
+
 def _reverse(view: MemoriesView) -> None:
     view.reverse = not view.reverse
     view.refresh_data()
@@ -98,10 +102,7 @@ class MemoriesView(ResourceView):
     WATCHES = frozenset({"memory.", "category.", "tree."})
     ACTIONS = (
         Action("slash", "Search", lambda view: view.open_filter(), display="/"),
-        Action(
-            *("w", "Own word", memory_actions.keep, True, True),
-            when=lambda view: view.row is not None and view.row.is_outside,
-        ),
+        Action("w", "Own word", memory_actions.keep, writes=True, row=True, when=_is_outside),
         Action("a", "Add", _add, writes=True),
         *memory_actions.ACTIONS,
         Action("f", "Filter", _filter),

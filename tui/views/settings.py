@@ -91,10 +91,7 @@ class SettingsView(ResourceView):
             "keys": Part(
                 "Settings",
                 [
-                    Column(
-                        *("Setting", 0),
-                        lambda key: f"{' ' if key.origin == 'default' else '●'} {plain(key.key)}",
-                    ),
+                    Column("Setting", 0, _setting),
                     Column("Value", 12, self._value),
                     Column("From", 20, lambda key: _origin(key.origin), least=60, keep_end=True),
                 ],
@@ -152,6 +149,10 @@ def _set(client: Client, key: ConfigKey, words: str, **value: Any) -> Done:
     changed = write(client, value)
     words += " after a restart" * bool(changed.needs_restart)
     return Done(words, lambda again: write(again, before))
+
+
+def _setting(key: ConfigKey) -> str:
+    return f"{' ' if key.origin == 'default' else '●'} {plain(key.key)}"
 
 
 def _origin(origin: str) -> str:

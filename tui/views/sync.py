@@ -142,18 +142,9 @@ class SyncView(ResourceView):
                 "Rounds",
                 [
                     Column("When", 10, lambda row: self.ago(row.at)),
-                    Column("Sent", 4, lambda row: f"{row.sent:,}" if row.sent else "-", right=True),
-                    Column(
-                        "Came",
-                        4,
-                        lambda row: f"{row.received:,}" if row.received else "-",
-                        right=True,
-                    ),
-                    Column(
-                        *("Lost", 4, lambda row: f"! {row.conflicts}" if row.conflicts else "-"),
-                        least=64,
-                        right=True,
-                    ),
+                    _count("Sent", "sent"),
+                    _count("Came", "received"),
+                    _count("Lost", "conflicts", "! ", least=64),
                     Column("Took", 8, _took, least=50, right=True),
                     Column("Result", 0, self._result),
                 ],
@@ -179,10 +170,7 @@ class SyncView(ResourceView):
             "devices": Part[DeviceView](
                 "Devices",
                 [
-                    Column(
-                        *("Device", 0),
-                        lambda row: self.shown(row.name).append(" (this one)" * row.this, "dim"),
-                    ),
+                    Column("Device", 0, self._device),
                     Column("Seen", 10, lambda row: self.ago(row.last_at)),
                     Column("State", 14, _state),
                     Column("Release", 8, lambda row: plain(row.release or "-"), least=76),
@@ -295,6 +283,9 @@ class SyncView(ResourceView):
             return Text(f"✓ {words}", self.paint("success"))
         return Text(f"✗ {words}", self.paint("error", bold=True))
 
+    def _device(self, row: DeviceView) -> Text:
+        return self.shown(row.name).append(" (this one)" * row.this, "dim")
+
     def _result(self, row: SyncRound) -> Text:
         result = Text()
         if row.error:
@@ -326,6 +317,15 @@ class SyncView(ResourceView):
             text.append_text(self.shown(after)).append("\n")
         text.rstrip()
         return text
+
+
+def _count(label: str, name: str, mark: str = "", *, least: int = 0) -> Column[SyncRound]:
+    """A column of a number of a round's rows; `-` for none."""
+
+    def cell(row: SyncRound) -> str:
+        return f"{mark}{number:,}" if (number := getattr(row, name)) else "-"
+
+    return Column(label, 4, cell, least=least, right=True)
 
 
 def _took(row: SyncRound) -> str:

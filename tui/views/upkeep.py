@@ -110,11 +110,7 @@ class UpkeepView(ResourceView):
                 "Schedules",
                 [
                     Column("Job", 8, lambda row: row.name),
-                    Column(
-                        *("When", 11),
-                        lambda row: row.cron or (f"each {span(row.every)}" if row.every else "-"),
-                        least=56,
-                    ),
+                    Column("When", 11, _when, least=56),
                     Column("Last", 10, lambda row: self.ago(row.last)),
                     Column("Took", 7, lambda row: seconds_of(row.seconds), least=70, right=True),
                     Column("Next", 10, self._next),
@@ -151,15 +147,8 @@ class UpkeepView(ResourceView):
                 Column("Purpose", 0, lambda row: plain(row[0])),
                 Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
                 Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
-                Column(
-                    *("Failed", 6, lambda row: f"! {row[1].errors:,}" if row[1].errors else "-"),
-                    right=True,
-                ),
-                Column(
-                    *("Tokens", 15, lambda row: f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"),
-                    least=72,
-                    right=True,
-                ),
+                Column("Failed", 6, _failed, right=True),
+                Column("Tokens", 15, _tokens, least=72, right=True),
                 Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
                 Column("p50", 7, lambda row: seconds_of(row[1].p50_seconds), least=76, right=True),
                 Column("p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True),
@@ -296,6 +285,18 @@ class UpkeepView(ResourceView):
         running = "sleeps" if worker.pid is None else f"process {worker.pid}"
         died = f", ! {number_of(worker.deaths, 'death', 'deaths')}" if worker.deaths else ""
         yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
+
+
+def _when(row: schemas.Schedule) -> str:
+    return row.cron or (f"each {span(row.every)}" if row.every else "-")
+
+
+def _failed(row: Usage) -> str:
+    return f"! {row[1].errors:,}" if row[1].errors else "-"
+
+
+def _tokens(row: Usage) -> str:
+    return f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"
 
 
 def _tried(row: schemas.UpkeepRun) -> bool:
