@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from rich.text import Text
 from textual.widget import Widget
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import size
 
 from ..charts import Gauge, bar
@@ -176,25 +176,25 @@ def entered(section: str, values: dict[str, str], entry: Entry | None) -> Entry:
     return Entry(section, fields[key], {**before, **fields})
 
 
-# Changing, on a thread
+# Changing
 
 
-def _replace(client: Client, old: Entry | None, new: Entry | None) -> tuple[str, ...]:
+async def _replace(client: AsyncClient, old: Entry | None, new: Entry | None) -> tuple[str, ...]:
     """Set an entry in place of another; None stands for none. Returns the daemon's warnings."""
     warnings: tuple[str, ...] = ()
     if new is not None:
         # First the new entry: if it is refused, nothing is lost.
         update = new.value if SECTIONS[new.section].key else {new.name: new.value}
-        answer = client.hot_update(new.section, update)
+        answer = await client.hot_update(new.section, update)
         warnings = tuple(answer.warnings or ())
     if old is not None and (new is None or old.name != new.name):
-        client.hot_remove(old.section, old.name)
+        await client.hot_remove(old.section, old.name)
     return warnings
 
 
-def _replaced(client: Client, old: Entry | None, new: Entry | None) -> Done:
+async def _replaced(client: AsyncClient, old: Entry | None, new: Entry | None) -> Done:
     did = "added" if old is None else "removed" if new is None else "changed"
-    warnings = _replace(client, old, new)
+    warnings = await _replace(client, old, new)
     return Done("; ".join((f"{did} 1 entry", *warnings)), lambda again: _replace(again, new, old))
 
 
@@ -213,7 +213,7 @@ async def _add(view: HotView) -> None:
 
 async def _edit(view: HotView, entry: Entry) -> None:
     if entry.section == MEMORY:
-        memory = await view.call(Client.get, entry.name)
+        memory = await view.call(AsyncClient.get, entry.name)
         if memory is not None:
             view.app.push_screen(MemoryDetail(view, memory))
     elif entry.section == OTHER:
@@ -234,7 +234,7 @@ async def _form(view: HotView, section: str, entry: Entry | None) -> None:
 
 async def _remove(view: HotView, entry: Entry) -> None:
     if entry.section == MEMORY:
-        memory = await view.call(Client.get, entry.name)
+        memory = await view.call(AsyncClient.get, entry.name)
         if memory is not None and memory.pinned:
             await memory_actions.pin(view, memory)
         elif memory is not None:
@@ -300,7 +300,7 @@ class HotView(ResourceView):
         self._max_bytes = 1
 
     async def update(self) -> None:
-        answer = await self.call(Client.hot)
+        answer = await self.call(AsyncClient.hot)
         if answer is not None:
             self._entries, self._max_bytes = [*entries_of(answer.state)], answer.max_bytes
             self.query_one(Gauge).set_bytes(answer.size_bytes, answer.max_bytes)

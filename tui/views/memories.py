@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.schemas.memory import MemoryView
 from thermocline.daemon.schemas.recall import HitView, Recalled, RecallResult
@@ -123,7 +123,7 @@ class MemoriesView(ResourceView):
                 memory_text.columns_of(self),
                 lambda memory: memory.id,
                 "no memories yet: a adds one",
-                pages=Client.list,
+                pages=AsyncClient.list,
                 copied=lambda memory: memory.text,
                 detail=self._preview,
                 open=OPEN,
@@ -141,7 +141,7 @@ class MemoriesView(ResourceView):
             self.table.to_top()
             self.refresh_data()
             return
-        memory = await self.call(Client.get, key)
+        memory = await self.call(AsyncClient.get, key)
         if memory is not None:
             self.app.push_screen(MemoryDetail(self, memory))
 

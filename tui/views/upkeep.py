@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import UNSET
 from rich.text import Text
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import MODEL_STATES, number_of
 from thermocline.daemon.schemas import upkeep as schemas
 from thermocline.daemon.schemas.status import ModelStatus, PurposeUsage
@@ -62,13 +62,13 @@ async def _run(view: UpkeepView, *, dry_run: bool = False) -> None:
     if mode is None:
         return
 
-    def change(client: Client) -> Done:
+    async def change(client: AsyncClient) -> Done:
         if mode == "notes":
-            read = client.ingest(dry_run=dry_run)
+            read = await client.ingest(dry_run=dry_run)
             notes = number_of(read.files_scanned, "note", "notes")
             facts = number_of(read.facts_stored, "new fact", "new facts")
             return Done(f"{notes} read: {facts}" + f"; ! {read.unread}" * bool(read.unread))
-        done = client.consolidate(mode, dry_run=dry_run)
+        done = await client.consolidate(mode, dry_run=dry_run)
         return Done(f"{mode} {'would do' if dry_run else 'did'}: {_summary(done)}")
 
     view.app.flash(f"{mode} runs", seconds=LONG_SECONDS)
@@ -165,7 +165,7 @@ class UpkeepView(ResourceView):
         self.status: schemas.UpkeepStatus | None = None
 
     async def update(self) -> None:
-        self.status = await self.call(Client.upkeep) or self.status
+        self.status = await self.call(AsyncClient.upkeep) or self.status
         if self.status is not None:
             self.draw()
 
