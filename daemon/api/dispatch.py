@@ -205,7 +205,6 @@ async def _respond(call: Call, spelled: dict[str, str]) -> HttpResponse:
 
 
 async def _decoded(call: Call, spelled: dict[str, str]) -> dict[str, Any]:
-    """The arguments `query` and `body` of the operation, as far as it has them."""
     operation, request = call.operation, call.request
     if operation.also_get and request.method in {"GET", "HEAD"}:
         return {"body": query_as(request.query, operation.body, spelled)}

@@ -223,7 +223,6 @@ class Background:
         return [task.get_name() for task in self._tasks if task.done()]
 
     async def end(self) -> None:
-        """Cancel all tasks, and wait until they are over."""
         left = set(self._tasks)
         while left:
             for task in left:

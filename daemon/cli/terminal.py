@@ -156,17 +156,13 @@ def page(
             [worded(cell, entry) if isinstance(cell, str) else cell(entry) for cell in cells]
             for entry in entries
         )
-        say_rest(len(entries), answer.get("total", len(entries)), fields.get("offset", 0), empty)
+        total, offset = answer.get("total", len(entries)), fields.get("offset", 0)
+        if not entries:
+            say(empty if not offset else f"nothing beyond {total}")
+        elif (shown := offset + len(entries)) < total:
+            say(f"{len(entries)} of {total}; more with --offset {shown}")
 
     return show
-
-
-def say_rest(shown: int, total: int, offset: int, empty: str = "nothing found") -> None:
-    """Say on standard error how many more results exist, or that nothing was found."""
-    if not shown:
-        say(empty if not offset else f"nothing beyond {total}")
-    elif offset + shown < total:
-        say(f"{shown} of {total}; more with --offset {offset + shown}")
 
 
 def warn(answer: Mapping[str, Any]) -> None:

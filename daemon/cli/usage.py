@@ -59,7 +59,6 @@ class Args:
         raise AttributeError(f"no verb has an option '{name}' here")
 
     def present(self, *names: str) -> dict[str, Any]:
-        """Those of `names` that are present, by field."""
         values = self.__dict__
         return {name: values[name] for name in names if values.get(name) not in (None, ())}
 

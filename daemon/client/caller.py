@@ -29,7 +29,7 @@ from .wire import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
+    from typing import Any, Final, Self, TypeAlias, TypeVar
 
     from .wire import Steps, StreamSteps
 
@@ -38,17 +38,6 @@ if TYPE_CHECKING:
     # Method, path, query and body.
     Request: TypeAlias = tuple[str, str, Query | None, Json]
     T = TypeVar("T")
-    T_co = TypeVar("T_co", covariant=True)
-
-    class Row(Protocol[T_co]):
-        """A call of the API with an answer of a known type; see `calls.Method`."""
-
-        def request(self, fields: dict[str, Json]) -> Request:
-            """Method, path, query and body."""
-
-        def value(self, codec: BaseCaller, answer: Response) -> T_co:
-            """What the answer means."""
-
 
 # msgspec crashes the process if two threads decode a struct for the first time at once.
 _learning: Final = threading.Lock()
@@ -156,7 +145,7 @@ class BaseCaller(ABC):
         Returns:
             The JSON of the answer, or its text where it is text.
         """
-        return self._run(self._read(self.parsed, method, path, query, body))
+        return self.make(self.parsed, method, path, query, body)
 
     def call(self, call: str, **fields: Json) -> Json:
         """Make a call such as `PUT /api/kv/{key}`; return the JSON of its answer, or its text.
@@ -165,9 +154,20 @@ class BaseCaller(ABC):
         """
         return self.request(*request_fields(call, fields))
 
-    def make(self, row: Row[T], fields: dict[str, Json]) -> Any:
-        """Make the call of a method."""
-        return self._run(self._read(lambda answer: row.value(self, answer), *row.request(fields)))
+    def make(
+        self,
+        read: Callable[[Response], Any],
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Json,
+    ) -> Any:
+        """What `read` makes of the answer to a call."""
+
+        def steps() -> Steps[Any]:
+            return read((yield from self._answered(method, path, query, body)))
+
+        return self._run(steps())
 
     @abstractmethod
     def _run(self, steps: Steps[Any]) -> Any:
@@ -207,10 +207,6 @@ class BaseCaller(ABC):
     def _query(self, query: Query | None) -> Query:
         return {**(query or {}), "agent": self._agent}
 
-    def _closed(self, error: OSError | ValueError) -> DaemonUnreachable:
-        reason = getattr(error, "strerror", None) or str(error)
-        return DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:])
-
     def _lost(self, error: Exception) -> DaemonUnreachable:
         """What an error between request and answer is to the caller."""
         if isinstance(error, BadAnswer):
@@ -221,15 +217,9 @@ class BaseCaller(ABC):
         return AnswerLost(self.socket_path, str(error))
 
     def _cut_off(self, error: Exception) -> DaemonUnreachable:
-        """The same for a stream."""
         if isinstance(error, TimeoutError):
             return AnswerLost(self.socket_path, "the stream fell silent")
         return self._lost(error)
-
-    def _read(
-        self, read: Callable[[Response], T], method: str, path: str, query: Query | None, body: Json
-    ) -> Steps[T]:
-        return read((yield from self._answered(method, path, query, body)))
 
     def _answered(self, method: str, path: str, query: Query | None, body: Json) -> Steps[Response]:
         request = request_of(method, path, self._query(query), self._headers, body)
@@ -314,7 +304,8 @@ class BaseCaller(ABC):
         try:
             return (yield from Connection.open(self.socket_path, patience))
         except (OSError, ValueError) as error:
-            raise self._closed(error) from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:]) from error
 
 
 class Caller(BaseCaller):
@@ -342,11 +333,6 @@ class Caller(BaseCaller):
         """Make a call such as `PUT /api/kv/{key}`, and keep its `answer`."""
         self.answer = super().call(call, **fields)
         return self.answer
-
-    def ask(self, kind: type[T], method: str, path: str) -> T:
-        """The answer to a call without fields, as a struct of `schemas`."""
-        answer = self._run(self._answered(method, path, None, None))
-        return self.decoded(answer, kind)
 
     def stream(
         self, path: str, query: Query, last_id: str | None

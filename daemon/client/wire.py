@@ -205,7 +205,6 @@ class Connection:
             pass
 
     def body(self, status: int, headers: dict[str, str]) -> Steps[bytes]:
-        """The whole body of an answer."""
         if status in (204, 304):
             return b""
         length = headers.get("content-length")
@@ -359,7 +358,6 @@ class Lines:
         self._rest = b""
 
     def feed(self, piece: bytes) -> list[str]:
-        """The lines that this piece completes."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         return [line.removesuffix(b"\r").decode("utf-8", "replace") for line in lines]
 

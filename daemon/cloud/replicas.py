@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from thermocline.sync import (
     Device,
@@ -79,7 +80,7 @@ class Replicas:
         done: Callable[[str, float], None] = lambda _agent, _ms: None,
     ) -> None:
         self._agents = agents
-        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)))
+        self._accounts = Accounts(lambda agent: account(*astuple(agents.place(agent))))
         self._local = local
         # This device as other devices see it.
         self.device = device
@@ -126,7 +127,7 @@ class Replicas:
         names = await asyncio.to_thread(self._agents.names)
         self._discovery.known.update(names)
         self._owing = await asyncio.to_thread(
-            lambda: {name for name in names if outbox.unsent(self._agents.place(name)[0])}
+            lambda: {name for name in names if outbox.unsent(self._agents.place(name).folder)}
         )
         while True:
             self._changed.clear()

@@ -223,7 +223,6 @@ class _Checker:
         return values
 
     def entries(self, kind: Any, value: Json, path: KeyPath) -> dict[str, Json]:
-        """The valid entries of a map with free keys."""
         key, inner_kind = get_args(kind)
         values = {}
         for name, inner in self.pairs(value, path):

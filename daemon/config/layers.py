@@ -262,7 +262,6 @@ def _joined(pairs: list[tuple[str, Json]]) -> Pairs:
 
 
 def _names_of(key: str, block: Json) -> dict[KeyPath, KeyPath | None] | None:
-    """The names of the system whose block it is."""
     if key == "consolidation":
         return _EVOCLAW
     if key not in {_BLOCK, "index"} or not isinstance(block, Pairs):

@@ -51,7 +51,6 @@ class LiveSettings:
         self._editing = asyncio.Lock()
 
     def current(self) -> Settings:
-        """The settings in force, as a function for those who need one."""
         return self.settings
 
     async def run(

@@ -77,7 +77,6 @@ def _cannot(table: str) -> CannotEdit:
 
 
 def _without(document: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
-    """A document without the value at a path, and without empty tables."""
     values: dict[str, Any] = {}
     for name, value in document.items():
         if keys == [name]:

@@ -245,7 +245,9 @@ class ModelClient:
     async def _keys(self, settings: Llm) -> Keys:
         def read() -> tuple[Keys, str]:
             path = key_file(settings.key_file, self._env)
-            return read_keys(path), str(path) if path is not None and readable_by_all(path) else ""
+            return read_keys(path), str(path) if path is not None and readable_by_all(
+                path.resolve()
+            ) else ""
 
         try:
             keys, exposed = await asyncio.to_thread(read)

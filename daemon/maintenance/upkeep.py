@@ -127,9 +127,9 @@ class Upkeep:
         return await self._detached(agent, run)
 
     def _folders(self, agent: str) -> tuple[Folder, ...]:
-        folder, workspace = self._agents.place(agent)
-        places = [("own", folder), *([("workspace", workspace)] if workspace else [])]
-        return tuple(Folder(label, place / "memory") for label, place in places)
+        place = self._agents.place(agent)
+        tops = {"own": place.folder, "workspace": place.workspace}
+        return tuple(Folder(label, top / "memory") for label, top in tops.items() if top)
 
     def todays_note(self, agent: str) -> tuple[str, str] | None:
         """The path and text of an agent's note of today, if any; errors as `note_of`. Blocking."""

@@ -257,7 +257,7 @@ def _check_place(scope: Scope, path: str) -> None:
         raise InvalidInput(f"cannot watch '{path}': it is part of the state folder", field="path")
     if scope.daemon.gate.is_own(scope.peer):
         return
-    _, workspace = scope.daemon.agents.place(scope.agent)
+    workspace = scope.daemon.agents.place(scope.agent).workspace
     allowed = [*map(str, scope.daemon.indexes.granted(scope.agent))]
     if workspace is not None:
         allowed.append(os.path.realpath(workspace))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
@@ -20,7 +21,7 @@ from ..memory.metadata import extract, merge
 from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
-from ..schemas.common import MemoryId, Order
+from ..schemas.common import MemoryId
 from ..store import memories, similar, uses
 from ..store.conversations import PATH
 from ..store.memory_rows import index_new
@@ -38,36 +39,18 @@ _PLURAL: Final = {"type": "types", "event": "events", "tag": "tags"}
 @Operation("GET", "/api/memory")
 async def index(scope: Scope, query: schemas.ListQuery) -> schemas.MemoryPage:
     """List memories."""
-    filters = filters_of(scope, query)
-    return await listed(
-        scope, filters, query.limit, query.offset, order=query.order, reverse=query.reverse
-    )
+    return await listed(scope, filters_of(scope, query), query)
 
 
-async def listed(
-    scope: Scope,
-    filters: Filters,
-    limit: int,
-    offset: int,
-    *,
-    order: Order = "newest",
-    reverse: bool = False,
-) -> schemas.MemoryPage:
-    """A page of the memories that pass the filters."""
-    limit = scope.page_limit(limit)
-    rows, total = await scope.read(
-        lambda db: page(
-            db,
-            filters,
-            order=order,
-            reverse=reverse,
-            limit=limit,
-            offset=offset,
-            now=scope.now,
-            scoring=scope.settings.scoring,
-        ),
-        timed=True,
-    )
+async def listed(scope: Scope, filters: Filters, query: schemas.ListQuery) -> schemas.MemoryPage:
+    """The page and order of `query` among the memories that pass the filters."""
+
+    def read(db: sqlite3.Connection) -> tuple[list[Memory], int]:
+        how = {name: getattr(query, name) for name in ("order", "reverse", "limit", "offset")}
+        return page(db, filters, now=scope.now, scoring=scope.settings.scoring, **how)
+
+    scope.page_limit(query.limit)
+    rows, total = await scope.read(read, timed=True)
     return schemas.MemoryPage([memory_view(scope, memory) for memory in rows], total)
 
 

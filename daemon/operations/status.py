@@ -180,7 +180,7 @@ async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> sche
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")
     agents = scope.daemon.agents
-    _, workspace = agents.place(agent)
+    workspace = agents.place(agent).workspace
     answer = schemas.AgentForgotten(agent, 0, 0, 0, not query.dry_run)
     answer.workspace = None if workspace is None else str(workspace)
     answer.size_bytes = await asyncio.to_thread(agents.size_bytes, agent)

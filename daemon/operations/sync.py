@@ -19,7 +19,7 @@ from ..recall.query import parse
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
 from ..schemas import sync as schemas
-from ..schemas.memory import MemoryPage
+from ..schemas.memory import ListQuery, MemoryPage
 from ..schemas.recall import HitView
 from ..store import history, outbox
 from ..store.selecting import Filters
@@ -266,7 +266,7 @@ _METHOD: Final = "cold"
 async def list_archive(scope: Scope, query: schemas.ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
     if not query.query.strip():
-        return await listed(scope, _ARCHIVED, query.limit, query.offset)
+        return await listed(scope, _ARCHIVED, ListQuery(limit=query.limit, offset=query.offset))
     end, tuning = query.offset + scope.page_limit(query.limit), scope.settings.recall
     request = Request(
         text=query.query,

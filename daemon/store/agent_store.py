@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from ..config.settings import Rules
@@ -23,7 +24,7 @@ from .database import (
     reads_whole,
     remove_old_copies,
 )
-from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
+from .engine import CHECKED, Engine, readers_of, start_engine
 from .eraser import Eraser
 from .kinds import rebuild_indexes
 from .limits import enforce_all_limits, is_due
@@ -202,7 +203,6 @@ class AgentStore:
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
-            await self.write(history.prune_lost)
             await asyncio.to_thread(remove_old_copies, self.place.database, now)
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
@@ -407,7 +407,7 @@ class AgentStore:
             engine = self._running()
             # The copy is complete only once the writer is closed. If it fails, the open handle is
             # the only copy, and stays open.
-            await engine.writer.close(lambda db: copy_database(db, copy))
+            await engine.writer.close(partial(_copy_into, path=copy))
             self._engine = None
             await engine.stop()
             await asyncio.to_thread(copy.replace, self.place.database)
@@ -424,6 +424,11 @@ class AgentStore:
         if self._engine is None:
             raise ShuttingDown(f"the memory of '{self.place.agent}' is closed")
         return self._engine
+
+
+def _copy_into(db: sqlite3.Connection, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    db.execute("VACUUM INTO ?", (str(path),))
 
 
 async def _nothing_to_leave() -> None:

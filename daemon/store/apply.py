@@ -114,7 +114,8 @@ def _parted(
     for name, items in by_kind.items():
         kind = kind_of(name)
         # A category is created by the first memory in it.
-        known = items.keys() if kind is tree_rows.KIND else kind.table.known(tx.db, name, [*items])
+        is_tree = kind is tree_rows.KIND
+        known = items if is_tree else kind.table.load_all(tx.db, name, [*items])
         new: list[Received | Row] = []
         for key, item in items.items():
             is_new = key not in known and kind.lives(_row(item)) and (name, key) not in repeated

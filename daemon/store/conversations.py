@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +16,7 @@ import msgspec
 
 from ..language.speech import Turn
 from ..memory.messages import Spoken
-from .connection import connect
-from .database import FILE_NAME
+from .database import first_value
 from .memory_rows import KIND
 from .transaction import Transaction
 
@@ -88,11 +86,7 @@ def waiting(db: sqlite3.Connection) -> list[Conversation]:
 
 def are_waiting(folder: Path) -> bool:
     """Whether a memory has a conversation with buffered turns, or cannot be read. Blocking."""
-    try:
-        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
-            return db.execute("SELECT 1 FROM conversations").fetchone() is not None
-    except sqlite3.Error:
-        return True
+    return bool(first_value(folder, "SELECT EXISTS (SELECT 1 FROM conversations)", 1))
 
 
 def buffer_turns(

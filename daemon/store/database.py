@@ -155,6 +155,18 @@ def _apply(db: sqlite3.Connection, path: Path, migration: Migration) -> None:
         raise translate(error, path) from error
 
 
+def first_value(folder: Path, sql: str, otherwise: int) -> int:
+    """The first value of a query on a closed memory; `otherwise` if it cannot be read. Blocking.
+
+    Opening the memory reports the error.
+    """
+    try:
+        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
+            return int(db.execute(sql).fetchone()[0])
+    except sqlite3.Error:
+        return otherwise
+
+
 def in_pages(
     db: sqlite3.Connection, sql: str, *arguments: object, after: Any
 ) -> Iterator[tuple[Any, ...]]:

@@ -343,16 +343,6 @@ def readers_of(
     )
 
 
-def copy_database(db: sqlite3.Connection, path: Path) -> None:
-    """Copy the database `db` into a new file. Blocking."""
-    path.unlink(missing_ok=True)
-    target = sqlite3.connect(path)
-    try:
-        db.backup(target)
-    finally:
-        target.close()
-
-
 class _Opened(msgspec.Struct, frozen=True):
     """An open database, its clock, whether to check it, whether its index is current.
 

@@ -120,10 +120,14 @@ def mark_seen(tx: Transaction, numbers: Sequence[int]) -> int:
 def prune(tx: Transaction, max_bytes: int) -> int:
     """Drop versions that are too old or too many, and old deletions; return how many versions."""
     _forget_deletions(tx)
+    oldest = tx.now - KEPT_DAYS * _DAY
+    old = tx.db.execute(
+        "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?", (LOST.name, oldest)
+    ).fetchall()
+    for (key,) in old:
+        rows.write(tx, LOST, key, None)
     bases = "number NOT IN (SELECT base FROM outbox WHERE base IS NOT NULL)"
-    gone = tx.db.execute(
-        f"DELETE FROM history WHERE at < ? AND {bases}", (tx.now - KEPT_DAYS * _DAY,)
-    ).rowcount
+    gone = tx.db.execute(f"DELETE FROM history WHERE at < ? AND {bases}", (oldest,)).rowcount
     size = size_of(tx.db)
     while size > max_bytes:
         sizes = tx.db.execute(
@@ -150,7 +154,9 @@ def _forget_deletions(tx: Transaction) -> None:
         (before, followed),
     ).fetchall()
     tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", gone)
-    uses.forget(tx, frozenset(key for kind, key in gone if kind == "memory"))
+    for kind, key in gone:
+        if kind == "memory":
+            rows.write(tx, uses.KIND, f"{key}/{tx.device}", None)
 
 
 def size_of(db: sqlite3.Connection) -> int:
@@ -187,16 +193,6 @@ def record_lost(tx: Transaction, kind: Kind, lost: Row) -> None:
 def _lost_key(lost: Row) -> str:
     data, clocks = lost.encoded()
     return hashlib.sha256(f"{lost.kind}\0{lost.id}\0{clocks}\0{data}".encode()).hexdigest()[:16]
-
-
-def prune_lost(tx: Transaction) -> None:
-    """Delete what is too old for the history."""
-    old = tx.db.execute(
-        "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?",
-        (LOST.name, tx.now - KEPT_DAYS * _DAY),
-    ).fetchall()
-    for (key,) in old:
-        rows.write(tx, LOST, key, None)
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: ARG001 - as others

@@ -21,7 +21,6 @@ from .memory_rows import (
     fetch,
     follow_new,
     from_row,
-    recount,
     rewrite,
     there,
     to_row,
@@ -71,7 +70,7 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
         tx.count("total_stored")
         return _told(tx, memory.id, "memory.stored")
     add(tx, memory)
-    recount(tx, memory.id)
+    uses.recount(tx, memory.id)
     return there(tx, memory.id)
 
 

@@ -193,14 +193,6 @@ class MemoryTable:
         extra = {name: value for name, value in row.data.items() if name not in ROW_FIELDS}
         return _with_extra(row.id, to_row(memory_of(row)), extra, row.clocks)
 
-    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which a memory or its tombstone exists."""
-        result = db.execute(
-            "SELECT id FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-            (_json(keys),),
-        )
-        return {key for (key,) in result} | ROWS.known(db, kind, keys)
-
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, including deleted ones, a few hundred at a time."""
         for _, *values in in_pages(db, f"SELECT row, {_ROW} {_BY_ROW}", after=0):
@@ -378,33 +370,10 @@ def _just_after(tx: Transaction, key: str, field: str) -> Stamp:
     return stamps(row, KIND.sets)[field][0][0] + 1, tx.device
 
 
-def recount(tx: Transaction, key: str) -> None:
-    """Compute a memory's uses again, and those of the memory that it is merged into."""
-    passed: set[str] = set()
-    above: str | None = key
-    while above is not None and above not in passed:
-        passed.add(above)
-        row = KIND.load(tx.db, above)
-        if row is None or not KIND.lives(row):
-            return
-        number, last = uses.counted(tx.db, above)
-        brought = memory_of(row)
-        below, below_last = tx.db.execute(
-            "SELECT total(access_count), max(last_accessed_at) FROM memories WHERE merged_into = ?",
-            (above,),
-        ).fetchone()
-        times = [at for at in (brought.last_accessed_at, last, below_last) if at is not None]
-        tx.db.execute(
-            "UPDATE memories SET access_count = ?, last_accessed_at = ? WHERE id = ?",
-            (brought.access_count + number + int(below), max(times, default=None), above),
-        )
-        above = brought.merged_into
-
-
 def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
     """Whether the uses in the table may differ from those that follow from the row."""
     if before is None or not KIND.lives(before):
-        return uses.any_counted(tx) or uses.any_merged(tx)
+        return uses.may_have_uses(tx)
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 
@@ -426,7 +395,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     if before is None and "text" in data and data.keys().isdisjoint(("merged_into", "pinned")):
         follow_new(tx, after)
         if _uses_differ(tx, None, after):
-            recount(tx, after.id)
+            uses.recount(tx, after.id)
     else:
         _follow(tx, before, after)
 
@@ -440,7 +409,7 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
             release(tx, after.id)
             unlink(tx, after.id)
             if was is not None:
-                recount(tx, was)
+                uses.recount(tx, was)
             memory = memory_of(before)
             if not memory.expired(tx.now):
                 tx.forgotten.append(DeletedMemory(memory.text, memory.group, memory.category))
@@ -448,7 +417,7 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
     into = after.data.get("merged_into")
     tree_rows.ensure(tx, after.data.get("category", DEFAULT_CATEGORY))
     if into != was:
-        tx.cache.are_merged = None
+        tx.cache.are_uses = None
         # A merged memory is not searched, and takes no space among the warm ones.
         tx.db.execute(
             "UPDATE memories SET archived_at = iif(?1, coalesce(archived_at, ?2), NULL)"
@@ -459,9 +428,9 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
         # A pinned memory leaves the archive, and is the last to leave warm.
         tx.db.execute("UPDATE memories SET archived_at = NULL WHERE id = ?", (after.id,))
     if into != was or _uses_differ(tx, before, after):
-        recount(tx, after.id)
+        uses.recount(tx, after.id)
     if was is not None and into != was:
-        recount(tx, was)
+        uses.recount(tx, was)
     if into is None:
         tx.settle_warm = True
 

@@ -188,7 +188,8 @@ class ConversationWorker:
 
     def _with_turns(self, agents: Iterable[str]) -> list[str]:
         """Those that may have buffered turns; to open every memory would take far longer."""
-        return [name for name in agents if conversations.are_waiting(self._agents.place(name)[0])]
+        folders = {name: self._agents.place(name).folder for name in agents}
+        return [name for name, folder in folders.items() if conversations.are_waiting(folder)]
 
     def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
         observe, now = self._observe(), time.monotonic()

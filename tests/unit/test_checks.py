@@ -1,3 +1,5 @@
+"""What the checks of values accept, and what they say; `test_bad_input.py` has what they refuse."""
+
 from __future__ import annotations
 
 import unicodedata
@@ -8,24 +10,14 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.errors import InvalidInput, TooLarge
 from thermocline.daemon.memory.checks import (
-    check_agent,
     check_category,
     check_data,
     check_importance,
-    check_metadata,
-    check_short,
     check_tags,
     check_text,
     check_time,
     shown,
 )
-from thermocline.daemon.memory.records import Metadata
-
-
-def test_an_empty_or_blank_text_is_refused():
-    for text in ["", " ", "\t\r\n", "\u3000\u2003"]:
-        with pytest.raises(InvalidInput, match="empty or blank"):
-            check_text(text)
 
 
 def test_a_text_that_cannot_be_kept_is_refused_with_the_position():
@@ -61,18 +53,6 @@ def test_a_category_is_cleaned():
         assert check_category(path) == clean
 
 
-def test_a_category_that_no_tree_can_hold_is_refused():
-    for path in [
-        "", " ", "/", "///", "../..", "a/../b", "./a", ".", "a//b", "a/ /b", "a\\b", "a\nb", "a\0b",
-        "a\u2028b", "a\ud800", "a\x7f", "_schema_version", "a/_b", "a/b/c/d/e", "x" * 65,
-        "/".join(["y" * 60] * 4), "z" * 300, "q/" * 100_000,
-    ]:  # fmt: skip
-        with pytest.raises(InvalidInput) as caught:
-            check_category(path, field="memories[3].category")
-        assert caught.value.field == "memories[3].category"
-        assert len(caught.value.message) < 200
-
-
 def test_a_category_that_is_too_deep_is_told_the_way_out():
     with pytest.raises(InvalidInput, match="5 levels") as caught:
         check_category("a/b/c/d/e")
@@ -91,12 +71,6 @@ def test_a_clean_category_stays_as_it_is(path):
     assert 1 <= len(clean.split("/")) <= 4
 
 
-def test_an_agent_id_that_could_leave_its_folder_is_refused():
-    for agent in ["", "../x", "a/b", "a b", "x" * 65, "é", "a\n", ".", "a\0", "*"]:
-        with pytest.raises(InvalidInput, match="agent id"):
-            check_agent(agent)
-
-
 def test_an_importance_lies_from_0_to_1():
     for importance in [0, 1, 0.5, 1.0, -0.0]:
         assert check_importance(importance) == importance
@@ -110,39 +84,9 @@ def test_any_other_importance_is_refused():
         assert caught.value.field == "importance"
 
 
-def test_tags_beyond_a_limit_are_refused():
-    for tags, field in [
-        (["x", "y" * 65], "tags[1]"),
-        (["a\0"], "tags[0]"),
-        (["\udfff"], "tags[0]"),
-        ([str(n) for n in range(33)], "tags"),
-    ]:
-        with pytest.raises(InvalidInput) as caught:
-            check_tags(tags)
-        assert caught.value.field == field
-
-
 def test_the_most_tags_are_32_of_64_characters():
     tags = [f"{n:064}" for n in range(32)]
     assert check_tags([*tags, *tags]) == tuple(tags)
-
-
-def test_a_short_text_beyond_its_limits_is_refused():
-    for text, kind in [("abcd", TooLarge), ("a\0", InvalidInput)]:
-        with pytest.raises(kind) as caught:
-            check_short(text, "subject", 3)
-        assert caught.value.field == "subject"
-
-
-def test_given_references_beyond_a_limit_are_refused():
-    for metadata, field in [
-        (Metadata(urls=tuple(map(str, range(65)))), "metadata.urls"),
-        (Metadata(commands=("x" * 2_049,)), "metadata.commands[0]"),
-        (Metadata(paths=("/ok/ok", "/a\0b")), "metadata.paths[1]"),
-    ]:
-        with pytest.raises(InvalidInput) as caught:
-            check_metadata(metadata)
-        assert caught.value.field == field
 
 
 def test_data_is_any_json_up_to_64_kib():
@@ -173,18 +117,6 @@ def test_a_time_is_seconds_or_iso_8601_in_utc():
         ("9999-12-31T23:59:59Z", 253_402_300_799),
     ]:  # fmt: skip
         assert check_time(value) == pytest.approx(seconds, abs=1e-6)
-
-
-def test_what_is_no_time_is_refused():
-    for value in [
-        -1, 253_402_300_800, 1_770_796_800_000, float("nan"), float("inf"), 10**400, True, "",
-        "yesterday", "2026", "2026-13-01", "1969-12-31", "0001-01-01T00:00:00+14:00",
-        "9999-12-31T23:59:59-14:00", "9" * 100_000, "2026-02-11" * 10_000, "١٧٠٠٠٠٠٠٠٠",
-    ]:  # fmt: skip
-        with pytest.raises(InvalidInput) as caught:
-            check_time(value, field="since")
-        assert caught.value.field == "since"
-        assert len(caught.value.message) < 200
 
 
 def test_milliseconds_are_named_as_the_likely_mistake():

@@ -25,7 +25,7 @@ from thermocline.daemon.client import (
     default_socket,
     wire,
 )
-from thermocline.daemon.client.wire import Connection, perform, quoted
+from thermocline.daemon.client.wire import quoted
 from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
@@ -497,25 +497,39 @@ def test_a_daemon_that_has_many_callers_waiting_is_waited_for(tmp_path, monkeypa
     """A kernel refuses at once what a full queue has no room for."""
     path = str(tmp_path / "t.sock")
     held: list[socket.socket] = []
+    waits = threading.Event()
 
-    def fill_the_queue() -> None:
-        while True:
-            held.append(socket.socket(socket.AF_UNIX))
-            held[-1].setblocking(False)
-            held[-1].connect(path)
+    class Noted(wire.Wait):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            if self.socket is None:
+                waits.set()
 
-    with socket.socket(socket.AF_UNIX) as daemon:
+    with socket.socket(socket.AF_UNIX) as daemon, contextlib.ExitStack() as closing:
         daemon.bind(path)
         daemon.listen(0)
-        with pytest.raises(BlockingIOError):
-            fill_the_queue()
-        with pytest.raises(BlockingIOError):
-            perform(Connection.open(path, 0.0)).close()
-        # It takes one of them when it is waited for.
-        monkeypatch.setattr(wire.time, "sleep", lambda _: held.append(daemon.accept()[0]))
-        perform(Connection.open(path, 60.0)).close()
-    for one in held:
-        one.close()
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                held.append(closing.enter_context(socket.socket(socket.AF_UNIX)))
+                held[-1].setblocking(False)
+                held[-1].connect(path)
+        with pytest.raises(DaemonUnreachable):
+            Client(path, timeout=0.0).status()
+
+        def take_all() -> None:
+            assert waits.wait(60)
+            for _ in held[:-1]:
+                daemon.accept()[0].close()
+            with daemon.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(answer(1))
+
+        thread = threading.Thread(target=take_all)
+        monkeypatch.setattr(wire, "Wait", Noted)
+        thread.start()
+        with Client(path, timeout=60) as client:
+            assert client.request("GET", "/x") == 1
+        thread.join(60)
 
 
 def test_a_method_takes_its_words_by_position_and_refuses_more(scripted):
