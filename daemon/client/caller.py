@@ -106,7 +106,17 @@ class BaseCaller(ABC):
         self._headers = {"X-Program": name} if (name := named(program)) else {}
         self._timeout = timeout
         self._idle: list[Connection] = []
-        self._streaming: Connection | None = None
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for the answer to a call; a change closes the idle connections."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        if seconds != self._timeout:
+            self.close_idle()
+            self._timeout = seconds
 
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
@@ -196,7 +206,7 @@ class BaseCaller(ABC):
         # one takes the call.
         if answer.status != 503 or _LEAVING not in answer.body:
             return answer
-        self._close_idle()
+        self.close_idle()
         try:
             return (yield from self._sent(method, request, until))
         except AnswerLost:
@@ -239,7 +249,8 @@ class BaseCaller(ABC):
             connection.close()
         return (yield from self._open(self._timeout))
 
-    def _close_idle(self) -> None:
+    def close_idle(self) -> None:
+        """Close the connections that no call uses; the next call opens another."""
         while self._idle:
             self._idle.pop().close()
 
@@ -255,7 +266,7 @@ class BaseCaller(ABC):
         return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
 
     def _pieces(self, request: bytes, patience: float) -> StreamSteps:
-        connection = self._streaming = yield from self._open(patience)
+        connection = yield from self._open(patience)
         try:
             status, headers = yield from connection.open_stream(request)
             if status >= 400:
@@ -267,7 +278,6 @@ class BaseCaller(ABC):
         except (BadAnswer, Broken) as error:
             raise self._lost(error) from error
         finally:
-            self._streaming = None
             connection.close()
 
     def _open(self, patience: float) -> Steps[Connection]:
@@ -289,17 +299,6 @@ class Caller(BaseCaller):
 
     answer: Json = None
 
-    @property
-    def timeout(self) -> float:
-        """Seconds to wait for the answer to a call; a change closes the connection."""
-        return self._timeout
-
-    @timeout.setter
-    def timeout(self, seconds: float) -> None:
-        if seconds != self._timeout:
-            self.close()
-            self._timeout = seconds
-
     def __enter__(self) -> Self:
         return self
 
@@ -308,12 +307,7 @@ class Caller(BaseCaller):
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
-        self._close_idle()
-
-    def hang_up(self) -> None:
-        """End a stream that another thread reads: it raises `AnswerLost` there."""
-        if self._streaming is not None:
-            self._streaming.shut_down()
+        self.close_idle()
 
     def call(self, call: str, **fields: Json) -> Json:
         """Make a call such as `PUT /api/kv/{key}`, and keep its `answer`."""

@@ -10,7 +10,6 @@ import json
 import select
 import socket
 import time
-from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,11 +159,6 @@ class Connection:
     def close(self) -> None:
         """Close it; repeated calls are safe."""
         self._socket.close()
-
-    def shut_down(self) -> None:
-        """End it while another thread reads from it; that thread then closes it."""
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
 
     def stale(self) -> bool:
         """Whether the daemon closed it, or sent unrequested data, while it was idle."""
