@@ -357,7 +357,7 @@ def _just_after(tx: Transaction, key: str, field: str) -> Stamp:
 def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
     """Whether the uses in the table may differ from those that follow from the row."""
     if before is None or not KIND.lives(before):
-        return uses.may_have_uses(tx)
+        return uses.are_any(tx.db)
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 
@@ -401,7 +401,6 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
     into = after.data.get("merged_into")
     tree_rows.ensure(tx, after.data.get("category", DEFAULT_CATEGORY))
     if into != was:
-        tx.cache.are_uses = None
         # A merged memory is not searched, and takes no space among the warm ones.
         tx.db.execute(
             "UPDATE memories SET archived_at = iif(?1, coalesce(archived_at, ?2), NULL)"

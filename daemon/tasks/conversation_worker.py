@@ -25,7 +25,6 @@ from .extraction import Extracted, extract_next
 from .model_or_rules import AskOptions, ModelOrRules
 from .new_memories import AskNear
 from .summaries import sum_up, write_entry
-from .tree_tasks import Reasoner
 
 _log = logging.getLogger(__name__)
 _TROUBLE: Final = "observe_trouble"
@@ -338,7 +337,6 @@ class Thinking(msgspec.Struct, frozen=True):
     """The parts that use a model."""
 
     model: ModelOrRules  # asks a model, or uses the rules
-    reasoner: Reasoner  # searches the tree with the model
     listener: ConversationWorker  # reads conversations, with the model or the rules
 
     async def close(self) -> None:
@@ -357,4 +355,4 @@ def build_thinking(
     """Build the parts around a model; see `ConversationWorker`. Reads the prompts; blocking."""
     tasks = ModelOrRules(model, read_prompts(), lambda: settings().llm.min_chars)
     listener = ConversationWorker(agents, tasks, lambda: settings().observe, problems, zone, near)
-    return Thinking(tasks, Reasoner(tasks), listener)
+    return Thinking(tasks, listener)
