@@ -61,9 +61,9 @@ async def search_tree(
         return Derived((), "rule", "the tree has no categories yet")
     if not question.strip():
         return Derived((), "rule", "the question is empty")
-    asked = _search_question(model, tree, question)
+    prompt = _search_question(model, tree, question)
     try:
-        reply = await model.ask(asked, list[NamedCategory], options)
+        reply = await model.ask(prompt, list[NamedCategory], options)
     except ModelUnavailable as error:
         return Derived((), "rule", error.in_full)
     return Derived(chosen(reply.value, tree), "llm", "", spent_on(reply))
