@@ -115,8 +115,12 @@ _SCHEMA: Final = (
 )
 
 
+# What version 2 has added to a table of version 1.
+_ADDED: Final = "ALTER TABLE replica_devices ADD COLUMN release TEXT"
+
+
 async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> None:
-    """Create the missing tables. Safe at any time, from several devices at once.
+    """Create the missing tables and columns. Safe at any time, from several devices at once.
 
     `is_missing`: some are, whatever the version says: somebody has dropped them.
     """
@@ -128,9 +132,16 @@ async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> No
             f" {VERSION}",
             hint="install the release that the other devices run, or a later one",
         )
-    if current < VERSION or is_missing:
-        made = "INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)"
-        await remote.batch([*map(SqlStatement, _SCHEMA), SqlStatement(made, (VERSION, int(now)))])
+    if current == VERSION and not is_missing:
+        return
+    made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
+    added = [_ADDED] if current == 1 else []
+    try:
+        await remote.batch([*map(SqlStatement, (*_SCHEMA, *added)), made])
+    except Refused:
+        # Another device was faster: what it has added cannot be added again.
+        if await version(remote) != VERSION:
+            raise
 
 
 async def version(remote: Remote) -> int:

@@ -114,7 +114,7 @@ def account_of(
     if opened is None:
         return Account(named[0], None, named[1])
     token, path = opened
-    return Account(named[0], token, named[1], str(path), readable_by_all(path))
+    return Account(named[0], token, named[1], str(path), readable_by_all(path.resolve()))
 
 
 class Known(msgspec.Struct):
