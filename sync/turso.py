@@ -62,7 +62,7 @@ class TursoRemote:
             return await self._client.ask(statements)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # The cause may quote the server, and so the token: it is dropped.
-            raise _told(error, self._token) from None
+            raise _as_sync_error(error, self._token) from None
 
     async def close(self) -> None:
         await self._client.close()
@@ -321,7 +321,7 @@ def _rows(result: _Step | _Batch) -> tuple[int, int]:
     return total_read, total_written
 
 
-def _told(error: Exception, token: str) -> SyncError:
+def _as_sync_error(error: Exception, token: str) -> SyncError:
     stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
     if stumbles and not isinstance(error, aiohttp.ClientError | OSError):
         # The library fails on JSON that is not from a database.

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 
 from .agents import AgentsScreen
 from .charts import DEFAULT_THEME, THEMES
@@ -82,7 +82,7 @@ class ThermoclineApp(Session):
 
     def __init__(
         self,
-        connect: Callable[[str | None], Client],
+        connect: Callable[[str | None], AsyncClient],
         *,
         agent: str | None = None,
         tab: str | None = None,
@@ -115,7 +115,7 @@ class ThermoclineApp(Session):
         last = self._last.theme
         self.theme = last if last in self.available_themes else DEFAULT_THEME
         await self.action_tab(self._tab)
-        self.feed.start()
+        self.run_worker(self.feed.run(), group="feed", exit_on_error=True)
         # The clock of ages and countdowns; it draws the head's single row.
         self.set_interval(1.0, self._tick)
 

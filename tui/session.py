@@ -19,7 +19,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import AsyncClient, ClientError
 
 from .dialogs import ChooseScreen, ConfirmScreen
 from .feed import LONG_SECONDS, Calls, Done, FeedEvent, Snapshot
@@ -112,7 +112,7 @@ class Session(App[None]):
 
     def __init__(
         self,
-        connect: Callable[[str | None], Client],
+        connect: Callable[[str | None], AsyncClient],
         agent: str | None,
         *,
         read_only: bool,
@@ -184,7 +184,7 @@ class Session(App[None]):
     # Undo
 
     def did(self, done: Done) -> None:
-        """Say what was done; for a minute `u` undoes it, on a thread, if that is possible."""
+        """Say what was done; for a minute `u` undoes it, if that is possible."""
         if done.undo is not None:
             self.undoable, self._undo_until = done, self.now() + _UNDO_SECONDS
             self.flash(f"{done.text}; u undoes it", seconds=10.0)

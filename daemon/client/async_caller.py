@@ -42,7 +42,7 @@ class AsyncCaller(BaseCaller):
 
     async def aclose(self) -> None:
         """Close the idle connections; the next call opens another."""
-        self._close_idle()
+        self.close_idle()
 
     async def stream(
         self, path: str, query: Query, last_id: str | None

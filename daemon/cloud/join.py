@@ -41,11 +41,11 @@ from ..errors import (
     ReadOnly,
     StoreDamaged,
     ThermoclineError,
-    translate_os,
 )
 from ..memory.checks import is_agent
 from ..runtime import atomic
 from ..store import apply, outbox
+from ..store.database import translated
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from .keychain import Keychain
 
 T = TypeVar("T")
-# Approximately what one processor writes and compares.
 
 
 class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,15 +157,12 @@ class Restorer:
             ThermoclineError: the replica cannot be queried, or the disk refuses.
         """
         state_dir = self._request.state_dir
-        try:
-            with our_errors(), locked(state_dir, "a restore"):
-                await self._unlock()
-                if self._keychain is not None:
-                    await self._keychain.save()
-                    give_keys(state_dir)
-                return await self._join_all()
-        except OSError as error:
-            raise translate_os(error, state_dir) from error
+        with translated(state_dir), our_errors(), locked(state_dir, "a restore"):
+            await self._unlock()
+            if self._keychain is not None:
+                await self._keychain.save()
+                give_keys(state_dir)
+            return await self._join_all()
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Repeat `ask` while the replica cannot be reached."""

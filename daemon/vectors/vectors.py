@@ -209,6 +209,7 @@ class Vectors:
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
+    # Cancelled while the event is set, `asyncio.wait_for` of Python 3.11 would not end.
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

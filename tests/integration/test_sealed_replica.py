@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from faulty_remote import FaultyRemote, failing_from
 from memory_sides import MemoryLocal, MemoryRemote
 from sealing import DeviceKeys
 
@@ -22,8 +22,6 @@ from thermocline.sync import (
     KeyMissing,
     Refused,
     Replica,
-    Result,
-    SqlStatement,
     SyncError,
     TryLater,
 )
@@ -32,29 +30,6 @@ from thermocline.sync.sealing.keyring import Keyring, entry, new_keyring
 
 AGENT = "default"
 START = 1_700_000_000.0
-
-
-class Broken:
-    """A remote that fails from its batch number `at` on, before or after it was done."""
-
-    def __init__(self, inner: MemoryRemote) -> None:
-        self.inner = inner
-        self.at: int | None = None
-        self.is_done = False
-        self.batches = 0
-
-    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
-        self.batches += 1
-        fails = self.at is not None and self.batches >= self.at
-        if fails and not (self.is_done and self.batches == self.at):
-            raise TryLater("offline")
-        results = await self.inner.batch(statements)
-        if fails:
-            raise TryLater("offline")
-        return results
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 class Member:
@@ -379,8 +354,7 @@ async def test_retiring_is_finished_by_the_next_call_wherever_it_was_killed(tmp_
         one, two, lost = await members(inner, "one", "two", "lost")
         chain = keychain(tmp_path / str(at), "one")
         await chain.take(one.ring)
-        one.remote = broken = Broken(inner)
-        broken.at, broken.is_done = at, is_done
+        one.remote = broken = FaultyRemote(inner, plan=failing_from(at, is_done=is_done))
         try:
             await chain.retire(broken, "lost")
             await chain.replica(broken, AGENT).retire("lost", START)
@@ -388,7 +362,7 @@ async def test_retiring_is_finished_by_the_next_call_wherever_it_was_killed(tmp_
             is_killed = True
         else:
             is_killed = False
-        broken.at = None
+        broken.plan = iter(())
         one.keys = chain = keychain(tmp_path / str(at), "one")
         one.restart()
         await chain.retire(broken, "lost")
@@ -410,8 +384,7 @@ async def test_retiring_is_finished_by_the_next_call_wherever_it_was_killed(tmp_
     "at", [7, *(pytest.param(n, marks=pytest.mark.crash) for n in range(1, 7))]
 )
 async def test_after_pairing_was_killed_at_any_step_another_code_works(tmp_path, at, *, is_done):
-    broken = Broken(MemoryRemote())
-    broken.at, broken.is_done = at, is_done
+    broken = FaultyRemote(MemoryRemote(), plan=failing_from(at, is_done=is_done))
     ring = new_keyring()
     await keychain(tmp_path / "one", "one").take(ring)
 
@@ -427,7 +400,7 @@ async def test_after_pairing_was_killed_at_any_step_another_code_works(tmp_path,
 
     with pytest.raises(TryLater):
         await pair()
-    broken.at = None
+    broken.plan = iter(())
     await pair()
     assert keychain(tmp_path / "two", "two").ring == ring
 
@@ -450,10 +423,9 @@ async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done):
         await one.sync()
         two.store("sent and not received by one")
         await two.sync()
-        broken = Broken(inner)
+        broken = FaultyRemote(inner, plan=failing_from(at, is_done=is_done))
         sealed = Member("one", broken, new_keyring())
         sealed.local = one.local
-        broken.at, broken.is_done = at, is_done
         sealed.restart(takes_over=True)
         try:
             await sealed.sync()
@@ -461,7 +433,7 @@ async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done):
             interrupted = True
         else:
             interrupted = False
-        broken.at = None
+        broken.plan = iter(())
         sealed.restart(takes_over=True)
         await sealed.sync()
         assert not sealed.local.outbox

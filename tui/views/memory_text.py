@@ -91,10 +91,7 @@ def columns_of(view: View, *, hits: bool = False) -> Columns:
         Column("Tier", 8, tier, "score", least=50),
         Column("Type", 6, lambda memory: _TYPES.get(memory.type, memory.type), "type", least=148),
         Column("Category", 14, category, "category", least=78, keep_end=True),
-        Column(
-            *("Subject", 12, lambda memory: view.shown(one_line(memory.subject[:200])), "subject"),
-            least=_SUBJECT,
-        ),
+        Column("Subject", 12, partial(_subject, view=view), "subject", least=_SUBJECT),
         Column("Text", 0, text),
         Column("Uses", 5, uses, "uses", least=132, right=True),
         old,
@@ -112,6 +109,10 @@ def two_lines(memory: MemoryView, view: View) -> tuple[Text, Text]:
 def _grade(memory: MemoryView, view: View) -> Text:
     word, color = grade(memory.importance)
     return Text(f"{word:<9}", view.paint(color))
+
+
+def _subject(memory: MemoryView, view: View) -> Text:
+    return view.shown(one_line(memory.subject[:200]))
 
 
 def _category(memory: MemoryView, view: View) -> Text:

@@ -36,7 +36,7 @@ class Part(Generic[T]):
         key_of: what a row is known by, so that the cursor stays on it.
         empty: what is shown in place of rows.
         rows: all rows; None: the table is filled page by page.
-        pages: the call that answers a page of rows, such as `Client.list`.
+        pages: the call that answers a page of rows, such as `AsyncClient.list`.
         copied: what `y` copies of a row.
         detail: all of a row, shown beside or below the table.
         open: what Enter does.

@@ -17,12 +17,12 @@ from textual.css.query import NoMatches
 from textual.widget import Widget
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import AsyncClient, ClientError
 from thermocline.daemon.client.wording import ago
 
 from ..charts import paint
 from ..dialogs import Field, FormScreen
-from ..feed import USUAL_SECONDS, Done, Snapshot
+from ..feed import USUAL_SECONDS, Change, Snapshot
 from ..session import Session
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class View(Widget):
     """One tab. A subclass composes its widgets once, and fills them in `update`.
 
     A view is made when its tab is shown for the first time, and stays. It reads what it needs of
-    the daemon in `update`, by `await self.call(Client.tree)`, and of `self.snapshot` (the last
+    the daemon in `update`, by `await self.call(AsyncClient.tree)`, and of `self.snapshot` (the last
     `/api/status`), and draws it. `update` runs in a worker: it may await, and is never run twice
     at once. It is called
 
@@ -68,7 +68,7 @@ class View(Widget):
     - while the tab is shown: when something happened that `WATCHES` names, at most 4 times a
       second; call `self.refresh_data()` after a change of your own.
 
-    `await self.do(change)` runs a function with a client, on a thread. It returns `Done`: what was
+    `await self.do(change)` runs a coroutine function with a client. It returns `Done`: what was
     done, in words, and for a minute `u` runs what undoes it. `self.app` is the `Session`: its
     `now()` is the time; show times with `self.ago(when)`, never with `time.time()`.
 
@@ -122,6 +122,7 @@ class View(Widget):
         self._agent: str | None = None
         self.part = ""
         self.updates = 0
+        self.reset()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -135,7 +136,7 @@ class View(Widget):
     # What a subclass says
 
     def reset(self) -> None:
-        """Forget what was read: it may be another agent's, or of before the daemon was away."""
+        """Begin with nothing read; again if it may be another agent's, or the daemon was away."""
 
     async def update(self) -> None:
         """Read the data, and draw it."""
@@ -221,12 +222,15 @@ class View(Widget):
     # The daemon
 
     async def call(
-        self, method: Callable[[Client, *Ts], T], *args: *Ts, patience: float = USUAL_SECONDS
+        self,
+        method: Callable[[AsyncClient, *Ts], Awaitable[T]],
+        *args: *Ts,
+        patience: float = USUAL_SECONDS,
     ) -> T | None:
-        """What a method of the client returns: `await self.call(Client.get, memory_id)`.
+        """What a method of the client returns: `await self.call(AsyncClient.get, memory_id)`.
 
-        It runs on a thread. A failure is shown in the flash line, unless another agent is shown by
-        then, and the result is None.
+        A failure is shown in the flash line, unless another agent is shown by then, and the result
+        is None.
         """
         result, failure, calls = None, None, self.app.calls
         try:
@@ -242,17 +246,15 @@ class View(Widget):
             self.app.failed(failure)
         return result
 
-    async def change(
-        self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS
-    ) -> None:
-        """Run a change on a thread, say what was done, and offer to undo it.
+    async def change(self, change: Change, patience: float = USUAL_SECONDS) -> None:
+        """Make a change, say what was done, and offer to undo it.
 
         Raises:
             ClientError: the daemon refuses it, or does not answer.
         """
         self.app.did(await self.app.calls.run(change, patience))
 
-    async def do(self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS) -> bool:
+    async def do(self, change: Change, patience: float = USUAL_SECONDS) -> bool:
         """The same, but a failure is shown in the flash line; whether it was done."""
         try:
             await self.change(change, patience)
