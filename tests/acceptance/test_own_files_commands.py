@@ -53,20 +53,3 @@ def test_knowledge_is_shown_and_told_when_too_long(shell, shared_daemon):
     path.write_text("".join(f"- gauge {n} is at kilometre {n}\n" for n in range(202)))
     assert "202 lines" in shell.run("knowledge").stderr
     assert "202 lines" in shell.run("context").stderr
-
-
-def test_a_wrong_command_says_what_is_wrong(shell):
-    for words, told in [
-        (("reflect", "add"), "add needs TEXT"),
-        (("reflect", "add", "x"), "add needs --type"),
-        (("reflect", "add", "x", "--type", "joy"), "expected one of"),
-        (("reflect", "list", "x"), "list takes no word"),
-        (("reflect", "list", "--action", "x"), "list takes no --action"),
-        (("episode", "add", "x", "--outcome", "won"), "expected one of"),
-        (("skill", "add", "x"), "add needs --description"),
-        (("skill", "add", "x", "--description", "y"), "add needs --file"),
-        (("skill", "show"), "show needs ID"),
-        (("context", "x", "--query", "y"), "give the query once"),
-        (("context", "--format", "xml"), "expected one of"),
-    ]:
-        assert told in shell.run(*words, code=2).stderr

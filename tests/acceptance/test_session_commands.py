@@ -29,13 +29,3 @@ def test_a_session_is_named_by_its_name_where_only_one_has_it(shell):
     assert first in refused
     assert second in refused
     assert "id or name 'x'" in shell.run("sessions", "show", "x", code=1).stderr
-
-
-def test_wrong_words_say_what_is_missing(shell):
-    for words, told in [
-        (("show",), "show needs ID"),
-        (("list", "x"), "list takes no word 'x'"),
-        (("start", "x", "--status", "active"), "start takes no --status"),
-        (("archive", "x", "--category", "a"), "archive takes no --category"),
-    ]:
-        assert told in shell.run("sessions", *words, code=2).stderr

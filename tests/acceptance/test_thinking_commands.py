@@ -42,17 +42,6 @@ def test_several_files_are_distilled_and_kept(shell, tmp_path, call):
     assert out.count("already stored as") == 2
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (), ("a", "--text", "b"), ("a", "--file", "b"), ("--file", "-", "--file", "-"),
-        ("a", "--category", "x"), ("a", "--rules", "--llm"),
-    ],
-)  # fmt: skip
-def test_what_makes_no_sense_is_refused(shell, words):
-    shell.run("distill", *words, code=2)
-
-
 def test_a_wish_for_a_model_that_is_not_there_is_told(shell):
     _, err = shell.run("distill", CHAT, "--llm")
     assert "by rules, without a model: no model is configured" in err
@@ -72,7 +61,6 @@ def test_a_model_at_an_address_distils_and_searches(shell, model_server):
 
 
 def test_a_mode_without_a_model_asks_none(shell):
-    shell.run("retrieve", "x", "--llm", "--mode", "tree", code=2)
     out, err = shell.run("retrieve", "oolong", "--mode", "llm")
     assert "Ada likes oolong" in out
     assert "by keywords, without a model" in err
@@ -103,20 +91,6 @@ def test_messages_are_observed_from_standard_input(shell):
     assert "left out message 1" in err
     out, _ = shell.run("observe", "-", "--conversation", "k", "--later", stdin=messages)
     assert out == "heard 1 turn\n"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("-",),
-        ("-", "--conversation", "c", "--turns", "--end"),
-        ("-", "--conversation", "c", "--rules", "--llm"),
-        ("-", "--conversation", "c", "--later", "--rules"),
-    ],
-)
-def test_an_observation_that_makes_no_sense_is_refused(shell, words):
-    shell.run("observe", *words, code=2)
 
 
 def test_a_pair_with_a_secret_is_set_with_a_warning(shell):
