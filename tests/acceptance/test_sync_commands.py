@@ -75,10 +75,10 @@ def test_devices_are_listed_retired_and_taken_in_again(shell):
     unknown = shell.run("devices", "--retire", "nobody", code=1)
     assert "no device has the id or name 'nobody'" in unknown.stderr
     assert shell.out("devices", "--retire", key[:5]) == f"retired lab ({key})\n"
+    assert "STOPPED until it is fixed" in shell.out("sync")
     assert "this device, retired " in shell.out("devices")
     refused = shell.run("sync", "--now", code=1)
     assert "thermocline devices --rejoin" in refused.stderr
-    assert "STOPPED until it is fixed" in shell.out("sync")
     assert "PROBLEM replica_trouble" in shell.out("status")
     assert shell.out("devices", "--rejoin").startswith("rejoined: ")
     assert shell.out("devices", "--retire", "lab") == f"retired lab ({key})\n"
