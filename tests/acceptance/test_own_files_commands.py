@@ -18,14 +18,16 @@ def test_what_is_added_is_listed_and_in_the_context(shell, tmp_path):
     file.write_text("# Deploy\n\n1. make deploy\n")
     options = ("--description", "how to deploy", "--file", file)
     assert shell.out("skill", "add", "deploy", *options) == "added memory/skills/deploy.md\n"
+    file.write_text("# Deploy\n\n1. make release\n")
     _, err = shell.run("skill", "add", "deploy", *options, code=1)
     assert "it exists" in err
     assert "--force" in err
+    assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make deploy\n"
     assert shell.out("skill", "add", "deploy", *options, "--force").startswith("replaced")
     assert shell.out("skill") == "deploy  how to deploy\n"
-    assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make deploy\n"
+    assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make release\n"
     told = shell.out("context", "how do I deploy?")
-    for known in ("migrate first", "The deploy hung.", "1. make deploy"):
+    for known in ("migrate first", "The deploy hung.", "1. make release"):
         assert known in told
     assert told == shell.out("context", "--query", "how do I deploy?")
     assert json.loads(shell.out("context", "deploy", "--format", "json"))[0]["items"]

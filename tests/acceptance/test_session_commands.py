@@ -16,7 +16,10 @@ def test_a_session_from_its_start_to_its_end(shell):
     refused = shell.run("retrieve", "the site", "--session", key, code=None)
     assert "is archived" in refused.stderr
     assert shell.out("sessions", "list", "--status", "active") == ""
+    (archived,) = shell.json("sessions", "list", "--status", "archived")["sessions"]
+    assert (archived["id"], archived["status"]) == (key, "archived")
     shell.out("undo", key, "--kind", "session")
+    assert "pond-2" in shell.out("retrieve", "the site", "--session", key)
     assert shell.json("sessions", "show", key)["status"] == "active"
 
 

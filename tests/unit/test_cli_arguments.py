@@ -150,6 +150,8 @@ def test_help_is_a_verb_too(words, first, capsys):
     (["update", "abcd"], "nothing to change"),
     (["forget"], "say what to forget"),
     (["forget", "--yes"], "say what to forget"),
+    (["forget", "--agent", "old", "--yes"], "say what to forget"),
+    (["forget", "--agent-id", "old", "--yes"], "say what to forget"),
     (["forget", "abcd", "--category", "x"], "either IDs, or"),
     (["get"], "get needs ID"),
     (["kv", "-get"], "kv: expected one of list, get, set, delete, got '-get'"),
