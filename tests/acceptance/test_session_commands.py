@@ -27,6 +27,7 @@ def test_a_session_is_named_by_its_name_where_only_one_has_it(shell):
     first = shell.out("sessions", "start", "release").strip()
     assert shell.out("sessions", "archive", "release") == f"archived {first}\n"
     second = shell.out("sessions", "start", "release").strip()
+    assert [one["id"] for one in shell.json("sessions")["sessions"]] == [second, first]
     refused = shell.run("sessions", "archive", "release", code=1).stderr
     assert "2 sessions are called 'release'" in refused
     assert first in refused
