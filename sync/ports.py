@@ -183,11 +183,8 @@ class Remote(Protocol):
         the connection broke. None of the statements may begin or end a transaction. A batch that
         reads and then writes may conflict with another device (`TryLater`, "busy"): write first.
 
-        Returns:
-            One result for each statement.
-
-        Raises:
-            SyncError: nothing else. Unless it is `TryLater`, nothing was changed.
+        Returns one result for each statement. It raises nothing but `SyncError`; unless that is
+        `TryLater`, nothing was changed.
         """
 
     async def close(self) -> None:
@@ -273,9 +270,8 @@ _SCHEMES = {"libsql": "https", "https": "https", "http": "http"}
 def address(url: str) -> SplitResult:
     """The parsed URL of a remote: `libsql://` becomes `https://`, and a path is kept.
 
-    Raises:
-        Refused: it is not a URL of a remote ("bad_request"), or would send everything unencrypted
-            ("tls"). The message contains no secret.
+    `Refused`: it is not a URL of a remote ("bad_request"), or would send everything unencrypted
+    ("tls"). The message contains no secret.
     """
     try:
         parts = urlsplit(url.strip())

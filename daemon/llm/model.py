@@ -85,10 +85,8 @@ class Model(Protocol):
         `kind` is a msgspec struct, or a list or tuple of them; not recursive. The
         configuration has the timeout of the purpose, to which the start of the process adds.
         `endpoint` is a server to ask instead of the configured models; it gets no key.
-
-        Raises:
-            ModelUnavailable: no model can answer now; the message says why.
-            InvalidInput: the endpoint is not an address.
+        `ModelUnavailable` says why no model can answer now; `InvalidInput`: the endpoint is not an
+        address.
         """
         ...
 
