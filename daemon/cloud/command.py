@@ -169,8 +169,7 @@ def _account(request: RestoreRequest, settings: Settings, env: Mapping[str, str]
             ) from None
     if account is None:
         raise NotFound(
-            "cannot restore: the configuration names no replica",
-            hint="name a database with --url",
+            "cannot restore: the configuration names no replica", hint="name a database with --url"
         )
     if account.kind == "file":
         if not Path(account.url.removeprefix("file:")).is_file():

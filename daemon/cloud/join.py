@@ -34,14 +34,7 @@ from thermocline.sync.sealing import KIND, proofs
 from ..cloud.account import CREDENTIALS_FILE
 from ..cloud.databases import as_ours, our_errors
 from ..config.settings import Rules
-from ..errors import (
-    DiskFull,
-    InvalidInput,
-    NotFound,
-    ReadOnly,
-    StoreDamaged,
-    ThermoclineError,
-)
+from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime import atomic
 from ..store import apply, outbox

@@ -74,11 +74,7 @@ class Model(Protocol):
         ...
 
     async def ask(
-        self,
-        question: ModelQuestion,
-        kind: type[T],
-        *,
-        endpoint: str | None = None,
+        self, question: ModelQuestion, kind: type[T], *, endpoint: str | None = None
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`.
 
