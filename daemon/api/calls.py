@@ -36,14 +36,7 @@ class Services(Daemon, frozen=True, kw_only=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One request.
-
-    Attributes:
-        peer: the caller.
-        operation: the requested operation.
-        parts: the variable parts of the path.
-        agent: whose memory it concerns; `agent_named`: whether the request names it.
-    """
+    """One request; `agent_named`: whether it names the agent that it concerns."""
 
     services: Services
     request: HttpRequest

@@ -185,11 +185,7 @@ class _Sending:
                 client.close()
 
     def take(self, entry: SourceEntry | Document | ReadFault) -> None:
-        """Note a fault, send a document, and send entries once there are enough.
-
-        Raises:
-            ApiError: the daemon refused.
-        """
+        """Note a fault, send a document, and send entries once there are enough."""
         from ..importers.entries import Document, ReadFault  # noqa: PLC0415 - as above
 
         agent = self._whose(entry.agent)

@@ -89,8 +89,7 @@ def ports_of(env: Mapping[str, str]) -> tuple[int, ...]:
 def encoder_here(env: Mapping[str, str]) -> tuple[str, str] | None:
     """A model on this device whose name says that it encodes texts.
 
-    Returns:
-        Its name for litellm, and the URL that its provider needs, or "".
+    That is its name for litellm, and the URL that its provider needs, or "".
     """
     for port in ports_of(env):
         for model in models_at(port):

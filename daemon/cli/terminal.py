@@ -144,10 +144,7 @@ def page(
 ) -> Callable[[Any, Mapping[str, Any]], None]:
     """A function that shows the list `name` of an answer, a line each, and how many more exist.
 
-    Args:
-        name: of the list, beside which `total` is the number of all.
-        *cells: of each entry, templates or functions of it.
-        empty: what to say without an entry.
+    The `cells` are templates or functions of an entry; `empty` is said without one.
     """
 
     def show(answer: Any, fields: Mapping[str, Any]) -> None:

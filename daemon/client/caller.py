@@ -81,19 +81,6 @@ def request_fields(call: str, fields: dict[str, Any], whole: str = "") -> Reques
     return method, path, fields, None
 
 
-def repeatable(method: str, broken: Broken) -> bool:
-    """Whether a call is safe to repeat that got no whole answer."""
-    return broken.unsent or (method == "GET" and not broken.begun)
-
-
-def leaving(answer: Response) -> bool:
-    """Whether a daemon that is shutting down refused the call, so that nothing was changed.
-
-    If systemd holds the socket, the next daemon takes the call.
-    """
-    return answer.status == 503 and _LEAVING in answer.body
-
-
 class BaseCaller(ABC):
     """The requests of a client, and what its answers mean; a class below it waits for them.
 
@@ -134,16 +121,10 @@ class BaseCaller(ABC):
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Json:
-        """Make any call of the API.
+        """Make any call of the API; return the JSON of the answer, or its text where it is text.
 
-        Args:
-            method: `GET`, `POST`, `PUT` or `DELETE`.
-            path: such as `/api/memory`, percent-encoded.
-            query: its parameters; None leaves one out, a sequence repeats it.
-            body: the JSON to send; None sends none.
-
-        Returns:
-            The JSON of the answer, or its text where it is text.
+        The path is percent-encoded. In the query None leaves a parameter out, a sequence repeats
+        it.
         """
         return self.make(self.parsed, method, path, query, body)
 
@@ -216,17 +197,14 @@ class BaseCaller(ABC):
             return AnswerLost(self.socket_path, reason)
         return AnswerLost(self.socket_path, str(error))
 
-    def _cut_off(self, error: Exception) -> DaemonUnreachable:
-        if isinstance(error, TimeoutError):
-            return AnswerLost(self.socket_path, "the stream fell silent")
-        return self._lost(error)
-
     def _answered(self, method: str, path: str, query: Query | None, body: Json) -> Steps[Response]:
         request = request_of(method, path, self._query(query), self._headers, body)
         # One deadline for all attempts, however slowly an answer drips.
         until = time.monotonic() + self._timeout
         answer = yield from self._sent(method, request, until)
-        if not leaving(answer):
+        # A daemon that is shutting down changes nothing; where systemd holds the socket, the next
+        # one takes the call.
+        if answer.status != 503 or _LEAVING not in answer.body:
             return answer
         self.close_idle()
         try:
@@ -240,7 +218,7 @@ class BaseCaller(ABC):
         try:
             return (yield from self._once(request, until))
         except Broken as broken:
-            if not repeatable(method, broken):
+            if not (broken.unsent or (method == "GET" and not broken.begun)):
                 raise self._lost(broken) from broken
         try:
             return (yield from self._once(request, until))
@@ -295,8 +273,10 @@ class BaseCaller(ABC):
                 body = yield from connection.body(status, headers)
                 raise refusal(status, self.content(Response(status, headers, body)))
             yield from connection.chunks(headers)
-        except (BadAnswer, Broken, TimeoutError) as error:
-            raise self._cut_off(error) from error
+        except TimeoutError as error:
+            raise AnswerLost(self.socket_path, "the stream fell silent") from error
+        except (BadAnswer, Broken) as error:
+            raise self._lost(error) from error
         finally:
             connection.close()
 

@@ -209,7 +209,7 @@ def _by_content(content: bytes) -> Format:
     try:
         document = _json(content)
     except InvalidInput as error:
-        raise _untold(f": {error.message}") from error
+        raise _unknown_format(f": {error.message}") from error
     if isinstance(document, list) and all(isinstance(item, dict) for item in document):
         return "warm"
     if isinstance(document, dict):
@@ -225,10 +225,10 @@ def _by_content(content: bytes) -> Format:
             for entry in values
         ):
             return "warm"
-    raise _untold("")
+    raise _unknown_format("")
 
 
-def _untold(reason: str) -> InvalidInput:
+def _unknown_format(reason: str) -> InvalidInput:
     return InvalidInput(
         f"cannot tell what the file is{reason}",
         field="format",

@@ -64,7 +64,7 @@ async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
             skipped=report.skipped or UNSET,
         )
         if read is not None:
-            _tell(scope, answer, read)
+            _add_result(scope, answer, read)
     return answer
 
 
@@ -84,7 +84,7 @@ async def _read_now(
     return read, left
 
 
-def _tell(scope: Scope, answer: schemas.Observed, read: list[Extracted]) -> None:
+def _add_result(scope: Scope, answer: schemas.Observed, read: list[Extracted]) -> None:
     answer.stored = [
         memory_view(
             scope,

@@ -39,10 +39,12 @@ _PLURAL: Final = {"type": "types", "event": "events", "tag": "tags"}
 @Operation("GET", "/api/memory")
 async def index(scope: Scope, query: schemas.ListQuery) -> schemas.MemoryPage:
     """List memories."""
-    return await listed(scope, filters_of(scope, query), query)
+    return await memory_page(scope, filters_of(scope, query), query)
 
 
-async def listed(scope: Scope, filters: Filters, query: schemas.ListQuery) -> schemas.MemoryPage:
+async def memory_page(
+    scope: Scope, filters: Filters, query: schemas.ListQuery
+) -> schemas.MemoryPage:
     """The page and order of `query` among the memories that pass the filters."""
 
     def read(db: sqlite3.Connection) -> tuple[list[Memory], int]:
@@ -294,13 +296,13 @@ def _trusted(memory: Memory, at: str) -> Memory:
             raise InvalidInput(
                 f"what came from outside ('{memory.source}') cannot be {name}",
                 field=f"{at}{name}",
-                hint="`thermocline review ID --keep` makes it your own word first",
+                hint="`thermocline update ID --source user-stated` makes it your own word first",
             )
     return memory
 
 
 def _checked(scope: Scope, new: schemas.NewMemory, at: str) -> dict[str, Any]:
-    values = _given(new)
+    values = _set_fields(new)
     plain = ("pinned", "standing", "position")
     fields: dict[str, Any] = {name: values[name] for name in plain if name in values}
     text = _one_of(new.text, new.content, f"{at}text", f"{at}content")
@@ -338,10 +340,8 @@ def _filed(category: str, max_depth: int, field: str) -> dict[str, str]:
     return {"category": filed} | ({"original_category": whole} if filed != whole else {})
 
 
-def _given(new: schemas.NewMemory) -> dict[str, Any]:
-    values = {
-        name: value for name, value in msgspec.structs.asdict(new).items() if value is not UNSET
-    }
+def _set_fields(new: schemas.NewMemory) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(new).items() if value is not UNSET}
     if new.type in _EVENTS:
         values.setdefault("event", new.type)
     return values

@@ -44,12 +44,9 @@ F = TypeVar("F", bound=Run)
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """An answer that is sent piece by piece.
+    """An answer that is sent piece by piece; with a `name` as a file.
 
-    Attributes:
-        pieces: what to send.
-        name: of the file that the pieces make, or "".
-        give_up: called when the caller has left, before the pieces are closed.
+    `give_up` is called when the caller has left, before the pieces are closed.
     """
 
     pieces: AsyncGenerator[bytes, None]

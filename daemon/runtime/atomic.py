@@ -88,9 +88,6 @@ def sync(replacements: Iterable[Replacement]) -> None:
     """Make the content of several files durable, with one sync for each file system.
 
     Earlier writes to other files there, such as a database's log, become durable too.
-
-    Raises:
-        OSError: the disk refused.
     """
     for handle in dict(replacement.filesystem for replacement in replacements).values():
         syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)

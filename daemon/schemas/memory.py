@@ -44,7 +44,7 @@ class NewMemory(Input):
     memory stays hot and in the hot state. A `standing` one is in every context block; if it is left
     out, it follows from the text. What comes from outside, by a `source` of the kind `web`, `tool`,
     `file`, `mail` or `agent` (`web:https://…`), is quoted wherever an agent reads it, and is
-    neither standing nor hot unless it is marked so.
+    neither standing, pinned nor hot.
     """
 
     text: Text | UnsetType = UNSET

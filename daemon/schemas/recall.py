@@ -260,10 +260,9 @@ class ContextQuery(Input):
     Without a `query` it has what is always worth knowing. If all memories fit into `max_tokens`,
     about four characters each, all are in it. Formats other than `thermocline` and `json` are those
     of the systems they are named after. With a `session`, which needs `thermocline` or `json`, the
-    block is limited to what that session sees, and the memories and experiences shown are recorded.
-    Nothing in a block counts as used. `found` leaves out everything that the query does not find,
-    for a turn within a conversation; it needs `thermocline` or `json`. `user` names the agent, as
-    in `/api/recall`.
+    block is limited to what that session sees. Nothing in a block counts as used. `found` leaves
+    out everything that the query does not find, for a turn within a conversation; it needs
+    `thermocline` or `json`. `user` names the agent, as in `/api/recall`.
     """
 
     query: Words = ""

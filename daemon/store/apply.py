@@ -206,7 +206,10 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     if ours is not None and kind.lives(merged) and (lost := outlived(merged, ours, theirs)):
         # It was edited after another device had deleted it: its other fields are restored too.
         merged = changed_row(merged, merged.key, lost | merged.data, tx.stamp(merged), kind.sets)
-    copied = bool(_given(merged, tx.device) & _given(theirs, tx.device) - _given(ours, tx.device))
+    copied = bool(
+        _own_stamps(merged, tx.device)
+        & _own_stamps(theirs, tx.device) - _own_stamps(ours, tx.device)
+    )
     changed = merged != ours
     number = None
     if changed:
@@ -221,8 +224,8 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     return Applied(int(changed), 0, int(join_result.lost is not None), copied, ahead)
 
 
-def _given(row: Row | None, device: str) -> set[int]:
-    """The clocks of a device's own changes that are still visible in a version."""
+def _own_stamps(row: Row | None, device: str) -> set[int]:
+    """The stamps of a device's own changes that are still visible in a version."""
     if row is None:
         return set()
     clocks = row.clocks

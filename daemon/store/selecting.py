@@ -18,7 +18,7 @@ Order: TypeAlias = Literal[
     "newest", "oldest", "importance", "score", "uses", "type", "category", "subject"
 ]
 
-# The maximum number of memories listed for a URL.
+# The scores of each tier, from the first to below the second.
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "hot": (HOT, float("inf")),
     "warm": (WARM, HOT),

@@ -148,6 +148,14 @@ def test_notes_are_taken_in_once(shell, note):
     assert "Ordered the new mainsail from https://sails.example.org/main" in lines[0]
     assert lines[-1] == "stored 2 of 2 facts in 1 note"
     assert shell.run("ingest-daily")[0] == "stored 0 of 2 facts in 1 note\n"
+    again = shell.json("ingest-daily")
+    assert set(again) == {
+        "files_scanned", "mode", "facts_found", "facts_stored", "facts_skipped", "llm_fallbacks",
+        "facts", "files", "dry_run",
+    }  # fmt: skip
+    assert again["facts_skipped"] == 2
+    [sail] = shell.json("list", "--url", "sails.example.org")["results"]
+    assert sail["writer"].endswith(" cli")
     found, _ = shell.run("retrieve", "what colour will the hull have?")
     assert "green" in found
 
