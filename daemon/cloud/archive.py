@@ -128,10 +128,8 @@ def write(
     """An archive in pieces of a few hundred kilobytes at most, some of them empty. Blocking.
 
     The rows are those that `spool` wrote. The files of the workspace, which may be missing, are
-    read when they are packed; the folder `never` is left out if it is in there.
-
-    Raises:
-        StoreDamaged: a file became shorter while it was read.
+    read when they are packed; the folder `never` is left out if it is in there. `StoreDamaged`: a
+    file became shorter while it was read.
     """
     packer, made_at = _Packer(), int(manifest.made_at)
     rows.flush()
@@ -230,13 +228,8 @@ def read(
 
     `into` is a folder for `rows.jsonl` and `workspace/`, which are not in it; if this raises, its
     content must not be used. An archive that takes more than `room` bytes is refused. `opened`
-    opens what is in a sealed one.
-
-    Raises:
-        InvalidInput: it was not written by this program.
-        StoreDamaged: it is cut off or damaged.
-        Conflict: a later release wrote it.
-        DiskFull: there is not enough room.
+    opens what is in a sealed one. `InvalidInput`: it was not written by this program;
+    `StoreDamaged`: it is cut off or damaged; `Conflict`: a later release wrote it; `DiskFull`.
     """
     if not stat.S_ISREG(file.stat().st_mode):
         raise InvalidInput(f"cannot use {file}: it is not a regular file")

@@ -202,7 +202,7 @@ def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
     )
     conversations.import_rows(
         intake.tx,
-        _table(db, conversations.SALVAGE, *conversations.SALVAGED),
+        _table(db, conversations.SELECT, *conversations.COLUMN_TYPES),
         _table(
             db,
             "SELECT conversation, position, role, actor, text, at, tools FROM turns",
@@ -211,10 +211,10 @@ def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
     )
 
 
-def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any, ...], ...]:
+def _table(db: sqlite3.Connection, query: str, *types: Any) -> tuple[tuple[Any, ...], ...]:
     """The rows up to the first unreadable one, without those with values of other types."""
     rows: list[tuple[Any, ...]] = []
     with contextlib.suppress(*_DAMAGE):
         # Not collected at once: rows read before the damage are kept.
-        rows.extend(row for row in db.execute(query) if tuple(map(type, row)) == types)
+        rows.extend(row for row in db.execute(query) if all(map(isinstance, row, types)))
     return tuple(rows)

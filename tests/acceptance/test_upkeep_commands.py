@@ -108,18 +108,6 @@ def test_what_could_not_be_read_is_said(shell, note):
     assert f"did not read {path.name}: it is not UTF-8 text" in err
 
 
-def test_wrong_arguments_are_refused(shell):
-    for words in [
-        ("consolidate", "--mode", "weekly"), ("consolidate", "extra"),
-        ("consolidate", "--auth-token", "secret"), ("ingest-daily", "--days", "0"),
-        ("ingest-daily", "--days", "two"), ("validate", "one", "two"),
-        ("metrics", "--report", "--trend"), ("tree", "--undo", "--prune"),
-    ]:  # fmt: skip
-        out, err = shell.run(*words, code=2)
-        assert out == ""
-        assert err.startswith("thermocline: ")
-
-
 # ingest-daily
 
 
