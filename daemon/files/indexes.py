@@ -93,7 +93,6 @@ class Indexes:
         return tuple(Path(os.path.realpath(path)) for path in self._granted.get(agent, ()))
 
     def of(self, store: AgentStore) -> ChunkIndex:
-        """The index of an open agent."""
         agent = store.place.agent
         index = self._indexes.get(agent)
         if index is None or index.store is not store:

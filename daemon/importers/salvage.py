@@ -15,6 +15,7 @@ from thermocline.sync import TOO_HIGH, Clocks, Row, decode_row
 from ..errors import StoreDamaged
 from ..memory.records import Memory
 from ..store import conversations
+from ..store.apply import INVALID_ROW_ERRORS
 from ..store.connection import uri
 from ..store.kinds import KINDS
 from ..store.memory_rows import FIELDS, KIND, from_row, to_row
@@ -30,10 +31,6 @@ _FAILURES_AT_MOST: Final = 20_000
 _PREFIX: Final = 24
 _LAST: Final = (1 << 8 * _PREFIX) - 1
 _DAMAGE: Final = (sqlite3.Error, UnicodeDecodeError)
-_INVALID_ROW_ERRORS: Final = (
-    *(msgspec.MsgspecError, TypeError, ValueError, RecursionError),
-    StoreDamaged,
-)
 _LOST_CLOCKS: Final = Clocks(at=(0, "import"))
 
 
@@ -74,7 +71,7 @@ def _rows(db: sqlite3.Connection) -> Iterator[Row]:
                 )
                 for key, data, clocks in rows:
                     at = _place(key) + 1
-                    with contextlib.suppress(*_INVALID_ROW_ERRORS):
+                    with contextlib.suppress(*INVALID_ROW_ERRORS):
                         yield decode_row(kind, msgspec.convert(key, str), data, clocks)
                 break
             except _DAMAGE:
@@ -167,14 +164,14 @@ def _readable_memory(columns: list[Any]) -> Memory | None:
     """The memory in a damaged row; None unless all its values have the right types."""
     try:
         return msgspec.convert(msgspec.to_builtins(from_row(columns)), Memory)
-    except _INVALID_ROW_ERRORS:
+    except INVALID_ROW_ERRORS:
         return None
 
 
 def _decoded(text: Any, kind: type[T], otherwise: T) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
-    except _INVALID_ROW_ERRORS:
+    except INVALID_ROW_ERRORS:
         return otherwise
 
 
@@ -202,7 +199,7 @@ def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
     )
     conversations.import_rows(
         intake.tx,
-        _table(db, conversations.SALVAGE, *conversations.SALVAGED),
+        _table(db, conversations.SELECT, *conversations.COLUMN_TYPES),
         _table(
             db,
             "SELECT conversation, position, role, actor, text, at, tools FROM turns",
@@ -211,10 +208,10 @@ def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
     )
 
 
-def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any, ...], ...]:
+def _table(db: sqlite3.Connection, query: str, *types: Any) -> tuple[tuple[Any, ...], ...]:
     """The rows up to the first unreadable one, without those with values of other types."""
     rows: list[tuple[Any, ...]] = []
     with contextlib.suppress(*_DAMAGE):
         # Not collected at once: rows read before the damage are kept.
-        rows.extend(row for row in db.execute(query) if tuple(map(type, row)) == types)
+        rows.extend(row for row in db.execute(query) if all(map(isinstance, row, types)))
     return tuple(rows)

@@ -29,13 +29,12 @@ FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__st
 INDEX: Final = "memory_fts"
 SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
 # Derived on each device: from scores and caps, and from the uses that all devices have counted.
-DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
+DERIVED: Final = ("access_count", "archived_at", "last_accessed_at")
 # The fields in the row of a memory.
-ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
+ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - {"id", *DERIVED}
 
 _ROW_NAMES: Final = tuple(sorted(ROW_FIELDS))
 _row_values: Final = attrgetter(*_ROW_NAMES)
-_DERIVED: Final = ("access_count", "archived_at", "last_accessed_at")
 _COLUMNS: Final = [
     *("grp" if name == "group" else name for name in _ROW_NAMES),
     "clocks",
@@ -48,8 +47,8 @@ _UPDATE: Final = (
     " WHERE id = ? RETURNING row"
 )
 _INSERT: Final = (
-    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))}, stored_at)"
-    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
+    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *DERIVED))}, stored_at)"
+    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(DERIVED)))})"
 )
 # What `_row` reads.
 _ROW: Final = f"{', '.join(FIELDS)}, clocks, extra"
