@@ -16,13 +16,11 @@ import msgspec
 from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
-from .plain_rows import COLUMNS, PlainRows
 from .ports import (
     Cursor,
     Pending,
     Received,
     Remote,
-    RowFormat,
     SqlStatement,
     Unreadable,
     Value,
@@ -30,6 +28,7 @@ from .ports import (
     rows_of,
     whole,
 )
+from .row_format import COLUMNS, RowFormat
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000
@@ -188,7 +187,7 @@ class Replica:
     ) -> None:
         self.remote = remote
         self.agent = agent
-        self.form = form or PlainRows(agent)
+        self.form = form or RowFormat(agent)
         self.keys = keys
         self._polls = polls or Polls(remote)
 

@@ -57,21 +57,13 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The daemon at one moment.
+    """The daemon at one moment."""
 
-    Attributes:
-        connected: whether it answered just now.
-        status: its answer, or while it is away the last one; None: it never answered.
-        at: when `status` came, in seconds since the epoch.
-        trouble: why it does not answer; "" while it does.
-        events: what happened since the snapshot before, oldest first.
-    """
-
-    connected: bool = False
-    status: Status | None = None
-    at: float = 0.0
-    trouble: str = ""
-    events: tuple[FeedEvent, ...] = ()
+    connected: bool = False  # whether it answered just now
+    status: Status | None = None  # its answer, or while it is away the last one, if any
+    at: float = 0.0  # when `status` came, in seconds since the epoch
+    trouble: str = ""  # why it does not answer; "" while it does
+    events: tuple[FeedEvent, ...] = ()  # since the snapshot before, oldest first
 
     @property
     def verdict(self) -> Verdict:

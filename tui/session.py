@@ -99,14 +99,7 @@ class Flash(Static):
 
 
 class Session(App[None]):
-    """The program without its frame.
-
-    Attributes:
-        snapshot: the daemon as it was a moment ago.
-        events: the latest of all `events_seen`.
-        calls: runs calls for the agent that is shown.
-        undoable: the last change, while it can be undone.
-    """
+    """The program without its frame."""
 
     hide_texts: reactive[bool] = reactive(False, init=False)
 
@@ -123,11 +116,11 @@ class Session(App[None]):
         self.agent = agent
         self.read_only = read_only
         self.now = now
-        self.snapshot = Snapshot()
-        self.events: deque[FeedEvent] = deque(maxlen=5000)
+        self.snapshot = Snapshot()  # the daemon as it was a moment ago
+        self.events: deque[FeedEvent] = deque(maxlen=5000)  # the latest of all `events_seen`
         self.events_seen = 0
-        self.calls = Calls(lambda: connect(self.agent))
-        self.undoable: Done | None = None
+        self.calls = Calls(lambda: connect(self.agent))  # for the agent that is shown
+        self.undoable: Done | None = None  # the last change, while it can be undone
         self._undo_until = 0.0
 
     # What the frame does for views and dialogs

@@ -34,14 +34,7 @@ from thermocline.sync.sealing import KIND, proofs
 from ..cloud.account import CREDENTIALS_FILE
 from ..cloud.databases import as_ours, our_errors
 from ..config.settings import Rules
-from ..errors import (
-    DiskFull,
-    InvalidInput,
-    NotFound,
-    ReadOnly,
-    StoreDamaged,
-    ThermoclineError,
-)
+from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime import atomic
 from ..store import apply, outbox
@@ -150,11 +143,8 @@ class Restorer:
     async def join(self) -> Outcome:
         """Restore. A failure of one agent does not stop the other restores.
 
-        Raises:
-            NotFound: there is nothing to restore.
-            Conflict: a place is not empty; nothing was changed.
-            AlreadyRunning: a daemon runs in the state folder.
-            ThermoclineError: the replica cannot be queried, or the disk refuses.
+        `NotFound`: there is nothing to restore; `Conflict`: a place is not empty, and nothing was
+        changed; `AlreadyRunning`: a daemon runs in the state folder.
         """
         state_dir = self._request.state_dir
         with translated(state_dir), our_errors(), locked(state_dir, "a restore"):

@@ -58,11 +58,7 @@ class Keychain:
     """The keys on this device; implements `SharedKeys`. Made on a thread.
 
     `device` returns the id of this device, which may change; `env` may name a folder of systemd's
-    credentials.
-
-    Raises:
-        StoreDamaged: a file is damaged, or belongs to another device.
-        OSError: a file cannot be read.
+    credentials. `StoreDamaged`: a file is damaged, or belongs to another device; or `OSError`.
     """
 
     def __init__(self, state_dir: Path, device: Callable[[], str], env: Mapping[str, str]) -> None:

@@ -64,10 +64,7 @@ class Verifier:
     async def verify(self, agent: str) -> Verification:
         """Restore into a temporary folder and compare; the result is recorded in the memory.
 
-        Raises:
-            NotFound: the agent does not exist, or is not replicated.
-            ReplicaAway: the replica cannot be reached.
-            ThermoclineError: the replica or the disk refuses.
+        `NotFound`: the agent does not exist, or is not replicated.
         """
         async with self._one, self._agents.use(agent, create=False, quietly=True) as store:
             began = time.monotonic()

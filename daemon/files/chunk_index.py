@@ -96,7 +96,6 @@ class ChunkIndex:
 
     @property
     def state(self) -> IndexState:
-        """The state of the index."""
         return IndexState(
             dirty=not self.in_step.is_set(),
             syncing=self._task is not None and not self._task.done(),
@@ -109,7 +108,6 @@ class ChunkIndex:
         )
 
     def paths(self) -> list[WatchedPath]:
-        """The watched paths."""
         granted = {str(path) for path in self._granted}
         return [
             WatchedPath(

@@ -138,11 +138,7 @@ class ModelClient:
         return bool(self._settings().models_for(purpose)) and self._state() in ("ready", "failing")
 
     async def ask(
-        self,
-        question: ModelQuestion,
-        kind: type[T],
-        *,
-        endpoint: str | None = None,
+        self, question: ModelQuestion, kind: type[T], *, endpoint: str | None = None
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`; see `model.Model`."""
         began, usage, cost = self._clock(), self.calls.usage, Cost()
@@ -203,11 +199,7 @@ class ModelClient:
         return "failing" if self._failed == self._settings() else "ready"
 
     async def _reply(
-        self,
-        question: ModelQuestion,
-        kind: type[T],
-        endpoint: str | None,
-        cost: Cost,
+        self, question: ModelQuestion, kind: type[T], endpoint: str | None, cost: Cost
     ) -> ModelReply[T]:
         form, purpose = form_of(kind), question.purpose
         models = (endpoint,) if endpoint else self._settings().models_for(purpose)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Final, Literal, TypeAlias
@@ -119,7 +119,6 @@ _MEASURES: Final = dict.fromkeys(
 
 # The last minutes.
 MINUTES: Final = 120
-_NAMES: Final = ("stores", "recalls", "p50_ms", "p99_ms", "outbox", "sync_ms")
 Name: TypeAlias = Literal["stores", "recalls", "p50_ms", "p99_ms", "outbox", "sync_ms"]
 # What the whole daemon has is kept under this name, which no agent can have.
 _DAEMON: Final = ""
@@ -171,8 +170,7 @@ class MinuteSeries:
         minute = self._minute()
         ring = self._rings.get(agent)
         if ring is None:
-            names = _NAMES if agent else ("memory",)
-            ring = self._rings[agent] = _Series(minute, names)
+            ring = self._rings[agent] = _Series(minute)
         ring.begin(minute)
         return ring
 
@@ -182,9 +180,11 @@ class _Series:
 
     __slots__ = ("_columns", "_times", "last")
 
-    def __init__(self, minute: int, names: Sequence[str]) -> None:
+    def __init__(self, minute: int) -> None:
         self.last = minute
-        self._columns = {name: array("d", [math.nan]) * MINUTES for name in names}
+        self._columns: dict[str, array[float]] = defaultdict(
+            lambda: array("d", [math.nan]) * MINUTES
+        )
         # The answers of the current minute, by time.
         self._times: Counter[int] = Counter()
 

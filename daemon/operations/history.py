@@ -16,7 +16,7 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
 from ..maintenance.tidying import tidy
 from ..memory.agent_files import EPISODES, REFLECTIONS
-from ..memory.records import Memory
+from ..memory.records import Memory, Undoing
 from ..schemas import memory as schemas
 from ..schemas.common import DryRun, MemoryId
 from ..store import (
@@ -286,15 +286,15 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
     if body.by is not None and body.since is None:
         raise InvalidInput("say since when: 'since'", field="since")
 
-    def apply(tx: Transaction) -> list[tuple[str, str, undo.Outcome]]:
+    def apply(tx: Transaction) -> list[tuple[str, str, Undoing]]:
         if body.by is not None and body.since is not None:
             return undo.undo_by(tx, body.by, scope.moment(body.since, "since"))
         kind = _kind(body.kind)
         key = _key(tx.db, kind, body.id or "")
         undo.undo(tx, kind, key, body.number)
-        return [(kind.name, key, undo.PUT_BACK)]
+        return [(kind.name, key, "put back")]
 
-    def rehearse(tx: Transaction) -> list[tuple[str, str, undo.Outcome]]:
+    def rehearse(tx: Transaction) -> list[tuple[str, str, Undoing]]:
         snapshot = tx.snapshot()
         tx.db.execute("SAVEPOINT rehearsal")
         try:

@@ -28,7 +28,7 @@ from ..store.agent_entries import OwnEntry
 from ..store.agent_store import AgentStore
 from ..store.conversations import PATH
 from ..tasks.model_or_rules import AskOptions
-from ..tasks.tree_tasks import Reasoning
+from ..tasks.tree_tasks import Reasoning, search_tree
 from ..vectors.vectors import Near
 from . import sessions
 from .experiences import experience_view
@@ -292,7 +292,7 @@ async def _reason(
     if session is not None and sessions.is_isolated(session):
         tree = {path: node for path, node in tree.items() if is_within(path, session.category)}
     options = AskOptions(model=True, endpoint=body.llm_endpoint)
-    return await scope.daemon.thinking.reasoner.search(tree, body.query, options)
+    return await search_tree(scope.daemon.thinking.model, tree, body.query, options)
 
 
 def _by_model(reasoning: Reasoning | None) -> schemas.ByModel | UnsetType:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.records import GivenType, Memory, Metadata, Tier, Type
+from ..memory.records import GivenType, Memory, Metadata, Order, Tier, Type, Undoing
 from .common import (
     AgentName,
     CategoryPath,
@@ -21,7 +21,6 @@ from .common import (
     MemoryId,
     NotBlank,
     Offset,
-    Order,
     PageOf,
     Position,
     Share,
@@ -357,14 +356,7 @@ class UndoneRow(Struct):
 
     kind: str
     id: str
-    result: Literal[
-        "deleted",
-        "deleted; what it replaced cannot come back: forgotten",
-        "put back",
-        "cannot come back: forgotten",
-        "left: others have changed it since",
-        "left: it is in use",
-    ]
+    result: Undoing
 
 
 class Undone(Struct):

@@ -24,11 +24,11 @@ from .database import (
     reads_whole,
     remove_old_copies,
 )
-from .engine import CHECKED, Engine, readers_of, start_engine
+from .engine import CHECKED, Engine, start_engine
 from .eraser import Eraser
 from .kinds import rebuild_indexes
 from .limits import enforce_all_limits, is_due
-from .readers import WriteHealth, probe, take_room
+from .readers import Readers, WriteHealth, probe, take_room
 from .transaction import StateFile
 from .uses import UseCounter
 from .writer import Committed, Operation
@@ -72,9 +72,14 @@ class AgentStore:
         self._searching = asyncio.Lock()
         self._renewals = 0
         self._reopened = -math.inf
-        self._write_health = WriteHealth(
-            place.agent, context.problems, lambda: readers_of(place, context, connect_standby)
+        standby = partial(
+            Readers,
+            place.database,
+            limit=context.readers,
+            threads=context.threads,
+            connect=connect_standby,
         )
+        self._write_health = WriteHealth(place.agent, context.problems, standby)
         self._kept: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None

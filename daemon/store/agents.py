@@ -107,7 +107,6 @@ class Agents:
         return self._uses.get(agent, 0)
 
     def open_stores(self) -> dict[str, AgentStore]:
-        """The stores that are open now, by agent."""
         return dict(self._open)
 
     def names(self) -> list[str]:

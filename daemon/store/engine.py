@@ -23,7 +23,7 @@ from ..runtime import atomic
 from ..runtime.problems import Problems
 from . import chunk_database, documents, kinds, meta, state_files
 from .agent_paths import AgentPaths, StoreContext
-from .database import FILE_NAME, connect_reader, connect_writer, migrate, translate
+from .database import FILE_NAME, connect_writer, migrate, translate
 from .documents import FILES
 from .full_text import is_current
 from .kinds import rebuild_indexes
@@ -62,7 +62,7 @@ def open_database(
     # Left incomplete by a killed process.
     atomic.remove_unfinished(place.folder)
     atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
-    if _rebuilt(place).exists():
+    if (place.folder / _REBUILT).exists():
         _move_in(place)
     damaged: Path | None = None
     if place.database.exists():
@@ -115,7 +115,7 @@ def _build(place: AgentPaths, context: StoreContext, damaged: Path | None) -> No
     finally:
         db.close()
     _report(place, report, keep_originals, stamp)
-    building.replace(_rebuilt(place))
+    building.replace(place.folder / _REBUILT)
     atomic.sync_folder(place.folder)
 
 
@@ -173,10 +173,6 @@ def has_database(folder: Path) -> bool:
     return (folder / FILE_NAME).exists() or (folder / _REBUILT).exists()
 
 
-def _rebuilt(place: AgentPaths) -> Path:
-    return place.folder / _REBUILT
-
-
 def _move_in(place: AgentPaths) -> Path | None:
     """Set the old database aside, if it exists, and move the complete new database in."""
     aside: Path | None = None
@@ -189,7 +185,7 @@ def _move_in(place: AgentPaths) -> Path | None:
         elif log.exists():
             # After an interruption: its database was set aside before.
             atomic.set_aside(log, "corrupt")
-    _rebuilt(place).replace(place.database)
+    (place.folder / _REBUILT).replace(place.database)
     atomic.sync_folder(place.folder)
     return aside
 
@@ -316,7 +312,7 @@ async def start_engine(
         await asyncio.sleep(0)
     elif opened.behind:
         indexing = loop.create_task(_index_backlog(writer))
-    readers = readers_of(place, context, connect_reader)
+    readers = Readers(place.database, limit=context.readers, threads=context.threads)
     files = StateFiles(place, context, writer, readers, damaged)
     files.want(FILES)
     context.problems.clear("rebuild_failed", place.agent)
@@ -329,18 +325,6 @@ async def start_engine(
 async def _index_backlog(writer: Writer) -> None:
     while await writer.submit(kinds.reduce_backlog, durable=False):
         pass
-
-
-def readers_of(
-    place: AgentPaths, context: StoreContext, connect: Callable[[Path], sqlite3.Connection]
-) -> Readers:
-    """Readers of the agent's database, on connections made by `connect`."""
-    return Readers(
-        place.database,
-        limit=context.readers,
-        threads=context.threads,
-        connect=connect,
-    )
 
 
 class _Opened(msgspec.Struct, frozen=True):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from thermocline.sync import Cursor, Pending, Row, version_of
-from thermocline.sync.ports import RowFormat, Unreadable
+from thermocline.sync.ports import Unreadable
+from thermocline.sync.row_format import RowFormat
 from thermocline.sync.rows import digest
 
 from . import meta

@@ -68,8 +68,6 @@ class WriterCache(msgspec.Struct):
     categories: set[str] | None = None  # those in the tree; None: not read yet
     clock_state: ClockState | None = None  # as in `meta`; None: not read yet
     next_expiry: float = 0.0  # no memory expires before this time, in seconds since the epoch
-    # Whether any uses are counted, or memories merged; None: not known yet.
-    are_uses: bool | None = None
 
 
 class PartFailed(Exception):

@@ -101,14 +101,13 @@ def counted(db: sqlite3.Connection, memory: str) -> int:
     return int(number)
 
 
-def may_have_uses(tx: Transaction) -> bool:
+def are_any(db: sqlite3.Connection) -> bool:
     """Whether a new memory may have uses: some are counted, or memories are merged."""
-    if tx.cache.are_uses is None:
-        (tx.cache.are_uses,) = tx.db.execute(
-            "SELECT EXISTS (SELECT 1 FROM rows WHERE kind = 'uses' AND live)"
-            " OR EXISTS (SELECT 1 FROM memories WHERE merged_into IS NOT NULL)"
-        ).fetchone()
-    return bool(tx.cache.are_uses)
+    result = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM rows WHERE kind = 'uses' AND live)"
+        " OR EXISTS (SELECT 1 FROM memories WHERE merged_into IS NOT NULL)"
+    )
+    return bool(result.fetchone()[0])
 
 
 def recount(tx: Transaction, memory: str | None) -> None:
@@ -121,7 +120,6 @@ def recount(tx: Transaction, memory: str | None) -> None:
 
 
 def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
-    tx.cache.are_uses = None
     tx.state_files.update({"warm", "tree", "hot"})
     recount(tx, after.id.rpartition("/")[0])
 

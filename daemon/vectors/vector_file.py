@@ -73,20 +73,13 @@ _SCHEMA: Final = DerivedSchema(
 
 
 class Generation(msgspec.Struct, frozen=True):
-    """The vectors that one encoder made.
+    """The vectors that one encoder made."""
 
-    Attributes:
-        id: never used again in the same file.
-        model: the encoder's name in the configuration.
-        revision: identifies what is behind the name; "" if unknown.
-        probe: the vector of a text that is always the same.
-    """
-
-    id: int
-    model: str
+    id: int  # never used again in the same file
+    model: str  # the encoder's name in the configuration
     dimensions: int
-    revision: str
-    probe: bytes
+    revision: str  # identifies what is behind the name; "" if unknown
+    probe: bytes  # the vector of a text that is always the same
 
 
 class EncodedText(msgspec.Struct, frozen=True):

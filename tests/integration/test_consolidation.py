@@ -17,13 +17,7 @@ from thermocline.daemon.config.settings import Cold, Ingest, Rules
 from thermocline.daemon.errors import NotFound
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.maintenance import history, rebuilding
-from thermocline.daemon.maintenance.consolidation import (
-    STAGES,
-    STEPS,
-    Stages,
-    consolidate,
-    steps_of,
-)
+from thermocline.daemon.maintenance.consolidation import RUN_STEP, STEPS, consolidate, steps_of
 from thermocline.daemon.maintenance.daily_notes import Folder, Work
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
@@ -66,11 +60,9 @@ class Upkept:
         }
         return Work(**given | fields)
 
-    async def run(
-        self, mode: ConsolidationMode, *, stages: Stages = STAGES, **fields: Any
-    ) -> Consolidated:
+    async def run(self, mode: ConsolidationMode, **fields: Any) -> Consolidated:
         work = self.work(mode, **fields)
-        return await consolidate(work, steps_of(mode), self.told.append, stages)
+        return await consolidate(work, steps_of(mode), self.told.append)
 
     async def add(self, *new: Memory) -> None:
         def insert(tx: Transaction) -> None:
@@ -198,7 +190,9 @@ async def test_a_day_is_one_row_of_the_history(upkept):
 
 
 @pytest.mark.parametrize("last", [step for step in STEPS if step != "ingest"])
-async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(upkept, last):
+async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(
+    upkept, last, monkeypatch
+):
     upkept.note()
     await upkept.add(
         memory("faded", days=40), memory("c", "Ana likes tea"), memory("d", "ana likes tea")
@@ -207,8 +201,10 @@ async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(up
     async def interrupted(_work: Work) -> Any:
         raise asyncio.CancelledError
 
+    monkeypatch.setitem(RUN_STEP, last, interrupted)
     with pytest.raises(asyncio.CancelledError):
-        await upkept.run("full", stages=STAGES | {last: interrupted})
+        await upkept.run("full")
+    monkeypatch.undo()
     assert upkept.told[-1].data["error"] == "interrupted"
     await upkept.run("full")
     after = await upkept.all()
@@ -220,14 +216,16 @@ async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(up
     assert await upkept.all() == after
 
 
-async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept):
+async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept, monkeypatch):
     async def fails(_work: Work) -> Any:
         raise ValueError("cannot encode: the owner's secret")
 
     upkept.note()
     await upkept.add(memory("faded", days=40))
+    monkeypatch.setitem(RUN_STEP, "ingest", fails)
     with pytest.raises(ValueError, match="cannot encode"):
-        await upkept.run("full", stages=STAGES | {"ingest": fails})
+        await upkept.run("full")
+    monkeypatch.undo()
     assert (await upkept.all())["faded"].archived_at is not None
     # What an unexpected error says may be what was remembered.
     assert upkept.told[-1].data["error"] == "ValueError"

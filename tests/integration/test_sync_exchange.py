@@ -40,7 +40,9 @@ from thermocline.sync import (
     version_of,
 )
 from thermocline.sync.failures import TryLater
+from thermocline.sync.ports import pages
 from thermocline.sync.replica import MOST_BYTES
+from thermocline.sync.rows import digest
 from thermocline.sync.sealing import roster
 
 AGENT = "default"
@@ -125,7 +127,8 @@ async def run(remote: Remote, sql: str, *args: Any) -> tuple[tuple[Any, ...], ..
 async def place(remote: Remote, row: Row, **columns: Any) -> None:
     """Put a row there as anybody could who has the token."""
     data, clocks = row.encoded()
-    values = {"version": version_of(row), "data": data, "clocks": clocks} | columns
+    values = {"data": data, "clocks": clocks} | columns
+    version = values.setdefault("version", digest(values["data"], values["clocks"]))
     await remote.batch(
         [
             SqlStatement("UPDATE replica_clock SET seq = seq + 1 WHERE agent_id = ?", (AGENT,)),
@@ -133,7 +136,7 @@ async def place(remote: Remote, row: Row, **columns: Any) -> None:
                 "INSERT OR REPLACE INTO rows (agent_id, kind, id, seq, version, device, data,"
                 " clocks) SELECT agent_id, ?2, ?3, seq, ?4, 'x', ?5, ?6 FROM replica_clock"
                 " WHERE agent_id = ?1",
-                (AGENT, row.kind, row.id, values["version"], values["data"], values["clocks"]),
+                (AGENT, row.kind, row.id, version, values["data"], values["clocks"]),
             ),
         ]
     )
@@ -260,7 +263,7 @@ async def test_a_row_that_is_gone_on_the_remote_is_written_again_once_it_changes
 
 NONSENSE: dict[str, dict[str, Any]] = {
     "no JSON": {"data": "{"},
-    "another digest": {"data": '{"text":"forged"}'},
+    "another digest": {"data": '{"text":"forged"}', "version": "0" * 32},
     "not an object": {"data": "[1]"},
     "deep": {"data": '{"a":' + "[" * 5000 + "]" * 5000 + "}"},
     "no clocks": {"clocks": "{}"},
@@ -319,6 +322,19 @@ async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
     names = (" ".join(one.replica.form.key("memory", key)) for key in ("m00024", "m00050"))
     assert sorted(tally.notes) == sorted(f"{n}: it is too large to be received" for n in names)
     assert (await two.sync()).refused == 0
+
+
+async def test_rows_are_read_page_by_page_however_little_an_answer_carries(remote):
+    one = Member("one", remote)
+    one.store(*range(45))
+    await one.sync()
+    sql = "SELECT id, version FROM rows WHERE agent_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
+    for most in (100_000, 500):
+        paged = pages(Narrow(remote, most), sql, one.replica.form.agent, limit=20)
+        read = [row async for rows in paged for row in rows]
+        assert tuple(read) == await run(remote, "SELECT id, version FROM rows ORDER BY id")
+    with pytest.raises(RowTooLarge):
+        await anext(pages(Narrow(remote, 10), sql, one.replica.form.agent, limit=20))
 
 
 async def test_an_answer_beyond_ten_megabytes_is_asked_for_in_parts(server):

@@ -35,16 +35,11 @@ _DONE: Final = frozenset(
 
 
 class Section(NamedTuple):
-    """One section of the document.
-
-    Attributes:
-        entry: what one entry is called; "": none is added or edited here.
-        fields: those of an entry's form, the first of which names it; (): entries are names with
-            values.
-    """
+    """One section of the document."""
 
     title: str
-    entry: str
+    entry: str  # what one entry is called; "": none is added or edited here
+    # Those of an entry's form, the first of which names it; (): entries are names with values.
     fields: tuple[str, ...] = ()
 
     @property
@@ -152,8 +147,7 @@ def fields_for(section: str, entry: Entry | None) -> list[Field]:
 def entered(section: str, values: dict[str, str], entry: Entry | None) -> Entry:
     """The entry that was entered; what the form does not show of the one before stays.
 
-    Raises:
-        ValueError: a value is missing or of the wrong kind.
+    `ValueError`: a value is missing or of the wrong kind.
     """
     fields: dict[str, Json] = {name: text.strip() for name, text in values.items()}
     key = SECTIONS[section].key or "name"

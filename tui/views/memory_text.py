@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
@@ -172,14 +173,10 @@ def _folded(word: str) -> str:
 
 def _same(token: str, word: str) -> bool:
     """Whether two words are forms of one, as far as their beginning tells."""
-    if token == word or (len(word) >= 4 and token.startswith(word)):
-        return True
-    common = 0
-    for ours, theirs in zip(token, word, strict=False):
-        if ours != theirs:
-            break
-        common += 1
-    return common >= 4 and common >= max(len(token), len(word)) - 3
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(token, word, strict=False))
+    common = sum(1 for _ in alike)
+    is_form = common == len(word) or common >= max(len(token), len(word)) - 3
+    return token == word or (common >= 4 and is_form)
 
 
 def explained(hit: HitView, view: View, columns: int) -> Text:

@@ -33,22 +33,16 @@ Described = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One category for display.
-
-    Attributes:
-        guide: the lines before its name.
-        warm, cold: the memories filed in it or below it.
-        children: the number of categories directly below it.
-        last_access: 0 for never.
-    """
+    """One category for display."""
 
     path: str
     desc: str
-    guide: str
+    guide: str  # the lines before its name
+    # The memories filed in it or below it.
     warm: int
     cold: int
-    children: int
-    last_access: float
+    children: int  # the number of categories directly below it
+    last_access: float  # 0 for never
 
     @property
     def name(self) -> str:

@@ -31,27 +31,19 @@ Ts = TypeVarTuple("Ts")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a key does in a tab.
+    """What a key does in a tab."""
 
-    Attributes:
-        key: as Textual names it; "" for what only Enter does.
-        run: a function of the view, and with `row` of the row under the cursor too. An `async` one
-            runs in a worker, and may ask: `view.app.confirm`, `view.app.choose_from`, `view.enter`.
-        writes: it changes something: with `--read-only` it is neither shown nor run.
-        part: it is only possible in this part of the view.
-        when: says whether it is possible now.
-        display: the key's name on the screen.
-    """
-
-    key: str
+    key: str  # as Textual names it; "" for what only Enter does
     label: str
+    # A function of the view, and with `row` of the row under the cursor too. An `async` one runs in
+    # a worker, and may ask: `view.app.confirm`, `view.app.choose_from`, `view.enter`.
     run: Callable[..., Any]
-    writes: bool = False
+    writes: bool = False  # it changes something: with `--read-only` it is neither shown nor run
     row: bool = False
-    part: str = ""
-    when: Callable[[Any], object] | None = None
+    part: str = ""  # it is only possible in this part of the view
+    when: Callable[[Any], object] | None = None  # says whether it is possible now
     show: bool = True
-    display: str | None = None
+    display: str | None = None  # the key's name on the screen
 
 
 class View(Widget):
@@ -249,8 +241,7 @@ class View(Widget):
     async def change(self, change: Change, patience: float = USUAL_SECONDS) -> None:
         """Make a change, say what was done, and offer to undo it.
 
-        Raises:
-            ClientError: the daemon refuses it, or does not answer.
+        `ClientError`: the daemon refuses it, or does not answer.
         """
         self.app.did(await self.app.calls.run(change, patience))
 
