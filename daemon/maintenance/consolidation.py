@@ -31,7 +31,7 @@ from ..store import documents, hot_rows, limits, meta, tree_rows
 from ..store.transaction import Event, Transaction
 from ..tasks.similar_memories import join_similar
 from ..tasks.tree_tasks import propose
-from . import history, rebuilding
+from . import days, rebuilding
 from .daily_notes import Work, ingest
 from .schedule import words_of
 from .tidying import clean, tidy
@@ -120,7 +120,7 @@ def _count(tx: Transaction) -> None:
 
 
 def _record(tx: Transaction, zone: tzinfo) -> None:
-    history.record(tx, zone)
+    days.record(tx, zone)
     meta.move_counts(tx)
 
 

@@ -563,7 +563,7 @@ async def test_nothing_but_the_models_server_was_ever_reached_for(rig, model_ser
 
 
 async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(build, model_server):
-    model = build(Llm(idle_seconds=0.1))
+    model = build(Llm(idle_seconds=0.5))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
