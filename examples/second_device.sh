@@ -28,7 +28,7 @@ on laptop sync --now
 on phone sync --now
 on phone retrieve "where is the boat?"
 
-kill -9 "$laptop"
+kill -9 "$laptop" && wait "$laptop" || :
 rm -rf "$folder/laptop"
 # The laptop is lost with its disk. A new one joins with the replica alone, before its daemon has run.
 thermocline restore --url "$replica" --to "$folder/new" --agent-id default

@@ -268,16 +268,13 @@ class Exchange:
         for device in applied.ahead:
             tally.note("device", device, "its clock is more than a day ahead")
         if page.unreadable:
-            await self._mend(page.unreadable, tally)
-
-    async def _mend(self, damaged: Sequence[Unreadable], tally: RoundResult) -> None:
-        """Send again what is here as it was there; all else is left out."""
-        held = await self._local.offer_again(self._replica.form, damaged)
-        for row in damaged:
-            name = row.kind, row.id
-            key, is_offered = held.get(name, (name, False))
-            tally.refused += not is_offered
-            tally.note(*key, row.reason + ("; sent again from here" if is_offered else ""))
+            # Send again what is here as it was there; all else is left out.
+            held = await self._local.offer_again(self._replica.form, page.unreadable)
+            for row in page.unreadable:
+                name = row.kind, row.id
+                key, is_offered = held.get(name, (name, False))
+                tally.refused += not is_offered
+                tally.note(*key, row.reason + ("; sent again from here" if is_offered else ""))
 
     async def _sendable(self, batch: Sequence[Pending], tally: RoundResult) -> list[Pending]:
         """The beginning of a batch that one push can carry, without rows that cannot be sent."""

@@ -72,12 +72,12 @@ class FileRemote:
             raise Refused("bad_request", f"cannot use {self._path}: it was closed")
         if not statements:
             return []
-        given_up = threading.Event()
-        running = await self._begin(partial(self._batch, tuple(statements), given_up))
+        cancelled = threading.Event()
+        running = await self._begin(partial(self._batch, tuple(statements), cancelled))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            given_up.set()
+            cancelled.set()
             raise
 
     async def close(self) -> None:
@@ -103,12 +103,14 @@ class FileRemote:
             # Retrieved here, since the caller may be gone.
             running.exception()
 
-    def _batch(self, statements: Sequence[SqlStatement], given_up: threading.Event) -> list[Result]:
+    def _batch(
+        self, statements: Sequence[SqlStatement], cancelled: threading.Event
+    ) -> list[Result]:
         try:
-            return _run(self._ready(), statements, given_up)
+            return _run(self._ready(), statements, cancelled)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # SQLite may quote unreadable content, perhaps of a memory: the cause is dropped.
-            raise self._told(error) from None
+            raise self._as_sync_error(error) from None
         finally:
             self._empty_log(wrote=not _only_reads(statements))
 
@@ -162,7 +164,7 @@ class FileRemote:
             with suppress(sqlite3.Error):
                 connection.close()
 
-    def _told(self, error: Exception) -> SyncError:
+    def _as_sync_error(self, error: Exception) -> SyncError:
         """The error with the file's name, and a hint for files."""
         known = _of_a_file(error) or classify(error)
         code, hint, name = known.code, known.hint, self._path.name
@@ -181,14 +183,14 @@ class FileRemote:
 
 
 def _run(
-    connection: sqlite3.Connection, statements: Sequence[SqlStatement], given_up: threading.Event
+    connection: sqlite3.Connection, statements: Sequence[SqlStatement], cancelled: threading.Event
 ) -> list[Result]:
     """Run a batch. Read-only batches are interrupted once the caller is cancelled."""
     reads = _only_reads(statements)
     # Reading first and then writing would fail if another process wrote in between.
     connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
     try:
-        connection.set_progress_handler(given_up.is_set if reads else None, _STEPS)
+        connection.set_progress_handler(cancelled.is_set if reads else None, _STEPS)
         results = _execute(connection, statements)
         connection.execute("COMMIT")
     except BaseException:

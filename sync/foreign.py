@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .failures import RowTooLarge
-from .ports import Remote, Value, rows_of
+from .ports import Remote, Value, pages, rows_of
 
 # Its first release had no agents.
 NAMELESS: Final = "default"
@@ -80,23 +79,11 @@ async def _memories(
         f"SELECT {', '.join(('id', *wanted))} FROM {table} WHERE {own} AND id > ?2"
         " AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
     )
-    records: list[dict[str, Value]] = []
-    after, limit = "", _MOST_ROWS
-    while True:
-        try:
-            rows = await rows_of(remote, sql, agent, after, limit)
-        except RowTooLarge:
-            if limit == 1:
-                raise
-            limit //= 2
-            continue
-        if not rows:
-            return records
-        after = str(rows[-1][0])
-        for row in rows:
-            record: dict[str, Value] = {"table": table}
-            record.update(zip(("id", *wanted), row, strict=True))
-            records.append(record)
+    return [
+        {"table": table, **dict(zip(("id", *wanted), row, strict=True))}
+        async for rows in pages(remote, sql, agent, limit=_MOST_ROWS)
+        for row in rows
+    ]
 
 
 async def _critical(

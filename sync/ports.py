@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Iterable, Sequence
-from typing import Final, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from .failures import Refused
+from .failures import Refused, RowTooLarge
 from .rows import Row
+
+if TYPE_CHECKING:
+    from .row_format import RowFormat
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -51,47 +54,6 @@ class Unreadable(msgspec.Struct, frozen=True):
     id: str
     version: str | None  # the version on the remote, if known, as it is for `Pending.seen`
     reason: str  # what is wrong with it
-
-
-class RowFormat(Protocol):
-    """How the rows of one agent are written on a remote."""
-
-    agent: str  # what stands for the agent there
-    page: str  # the SQL of the columns that `listed` reads
-
-    @property
-    def epoch(self) -> int:
-        """In which rows are sealed; 0: they are not."""
-
-    def key(self, kind: str, key: str) -> tuple[str, str]:
-        """What stands for the kind and the id of a row there."""
-
-    def version(self, version: str | None) -> str | None:
-        """What stands for a version there."""
-
-    def columns(self, row: Pending) -> Columns:
-        """A row as it is written there."""
-
-    def size(self, row: Pending) -> int:
-        """The bytes that a row takes in a push; `ValueError` says why it cannot be sent."""
-
-    def received(self, line: Sequence[Value]) -> Received | Unreadable:
-        """A row as received: kind, id, version, data, clocks. Any program may have written it.
-
-        `KeyMissing`: it was sealed in a later epoch than the last one known here.
-        """
-
-    def listed(self, line: Sequence[Value]) -> Received | Unreadable | None:
-        """A row of a page; None: ask for it with all that `received` takes; errors as there."""
-
-    def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
-        """A row of which only kind, id and version were received."""
-
-    def conceal(self, place: str, text: str) -> str:
-        """A text about something else than a row, such as the name of a device, for one place."""
-
-    def reveal(self, place: str, written: str) -> str:
-        """That text; empty if it cannot be read, or is for another place."""
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -221,11 +183,8 @@ class Remote(Protocol):
         the connection broke. None of the statements may begin or end a transaction. A batch that
         reads and then writes may conflict with another device (`TryLater`, "busy"): write first.
 
-        Returns:
-            One result for each statement.
-
-        Raises:
-            SyncError: nothing else. Unless it is `TryLater`, nothing was changed.
+        Returns one result for each statement. It raises nothing but `SyncError`; unless that is
+        `TryLater`, nothing was changed.
         """
 
     async def close(self) -> None:
@@ -236,6 +195,30 @@ async def rows_of(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, 
     """The rows of one statement; raises as `Remote.batch`."""
     [result] = await remote.batch([SqlStatement(sql, args)])
     return result.rows
+
+
+async def pages(
+    remote: Remote, sql: str, agent: str, *others: Value, limit: int, id_at: int = 0
+) -> AsyncIterator[tuple[tuple[Value, ...], ...]]:
+    """The rows of a query in the order of their ids, a page at a time.
+
+    The query takes the agent as `?1`, the last id before the page as `?2`, the most rows of a page
+    as `?3`, and then `others`; the id is its column `id_at`. A page that an answer cannot hold is
+    halved; `RowTooLarge` if that is so of a single row.
+    """
+    after = ""
+    while True:
+        try:
+            rows = await rows_of(remote, sql, agent, after, limit, *others)
+        except RowTooLarge:
+            if limit == 1:
+                raise
+            limit //= 2
+            continue
+        yield rows
+        if len(rows) < limit:
+            return
+        after = str(rows[-1][id_at])
 
 
 def check(statements: Sequence[SqlStatement]) -> None:
@@ -287,9 +270,8 @@ _SCHEMES = {"libsql": "https", "https": "https", "http": "http"}
 def address(url: str) -> SplitResult:
     """The parsed URL of a remote: `libsql://` becomes `https://`, and a path is kept.
 
-    Raises:
-        Refused: it is not a URL of a remote ("bad_request"), or would send everything unencrypted
-            ("tls"). The message contains no secret.
+    `Refused`: it is not a URL of a remote ("bad_request"), or would send everything unencrypted
+    ("tls"). The message contains no secret.
     """
     try:
         parts = urlsplit(url.strip())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 import msgspec
@@ -15,19 +16,19 @@ import msgspec
 from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
-from .plain_rows import COLUMNS, PlainRows
 from .ports import (
     Cursor,
     Pending,
     Received,
     Remote,
-    RowFormat,
     SqlStatement,
     Unreadable,
     Value,
+    pages,
     rows_of,
     whole,
 )
+from .row_format import COLUMNS, RowFormat
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000
@@ -66,11 +67,11 @@ _STANDING: Final = """
     LEFT JOIN rows AS r ON r.agent_id = ?1 AND r.kind = j.value->>0 AND r.id = j.value->>1
     WHERE r.version IS NOT j.value->>2
 """
-# The epoch is the first number in its column. ?2: after this id, ?3: before this epoch.
+# The epoch is the first number in its column. ?4: before this epoch.
 _OLDER: Final = """
     SELECT kind, id, version, data, clocks FROM rows
     WHERE agent_id = ?1 AND kind = 'sealed' AND id > ?2
-    AND CAST(substr(clocks, length('{"epoch":') + 1) AS INTEGER) < ?3 ORDER BY id LIMIT ?4
+    AND CAST(substr(clocks, length('{"epoch":') + 1) AS INTEGER) < ?4 ORDER BY id LIMIT ?3
 """
 # ?2: [[kind, id, version, data, clocks], …]. Their places in the order stay: nothing has changed.
 # For an UPDATE, SQLite reads the whole list once for each row of the agent.
@@ -85,8 +86,8 @@ _RESEAL: Final = """
 _MOST_OLDER: Final = 500
 _MOST_ERASED: Final = 2000
 _LISTED: Final = (
-    "SELECT id, version, seq, data IS NULL FROM rows WHERE agent_id = ?1 AND kind = ?2 AND id > ?3"
-    " ORDER BY id LIMIT ?4"
+    "SELECT id, version, seq, data IS NULL FROM rows WHERE agent_id = ?1 AND kind = ?4 AND id > ?2"
+    " ORDER BY id LIMIT ?3"
 )
 _MOST_LISTED: Final = 5000
 # Records the position of the device before the device itself does. If the remote has less than
@@ -186,7 +187,7 @@ class Replica:
     ) -> None:
         self.remote = remote
         self.agent = agent
-        self.form = form or PlainRows(agent)
+        self.form = form or RowFormat(agent)
         self.keys = keys
         self._polls = polls or Polls(remote)
 
@@ -329,13 +330,9 @@ class Replica:
 
     async def listed(self, kind: str) -> AsyncIterator[ListedRow]:
         """Every row of a kind, as it is named there, without its content."""
-        after, is_last = "", False
-        while not is_last:
-            rows = await self._ask(_LISTED, kind, after, _MOST_LISTED)
-            is_last = len(rows) < _MOST_LISTED
+        async for rows in pages(self.remote, _LISTED, self.form.agent, kind, limit=_MOST_LISTED):
             for key, version, seq, deleted in rows:
-                after = str(key)
-                yield ListedRow(after, str(version), whole(seq), bool(deleted))
+                yield ListedRow(str(key), str(version), whole(seq), bool(deleted))
 
     async def prune(self, now: float) -> int:
         """Remove tombstones older than 90 days, by this clock and by the remote's; count them."""
@@ -348,23 +345,17 @@ class Replica:
 
         An interrupted call is continued by the next.
         """
-        done, after, limit = 0, "", _MOST_OLDER
-        while self.form.epoch > 1:
-            try:
-                lines = await self._ask(_OLDER, after, self.form.epoch, limit)
-            except RowTooLarge:
-                if limit == 1:
-                    break
-                limit //= 2
-                continue
-            if not lines:
-                break
-            after = str(lines[-1][1])
-            rows = [row for row in map(self.form.received, lines) if isinstance(row, Received)]
-            columns = [self.form.columns(Pending(row.row, row.version, None)) for row in rows]
-            written = _json([(kind, key, *rest) for kind, key, _, *rest in columns])
-            [sealed] = await self.remote.batch([SqlStatement(_RESEAL, (self.form.agent, written))])
-            done += sealed.affected
+        done, form = 0, self.form
+        if form.epoch <= 1:
+            return done
+        older = pages(self.remote, _OLDER, form.agent, form.epoch, limit=_MOST_OLDER, id_at=1)
+        with suppress(RowTooLarge):
+            async for lines in older:
+                rows = [row for row in map(form.received, lines) if isinstance(row, Received)]
+                columns = [form.columns(Pending(row.row, row.version, None)) for row in rows]
+                written = _json([(kind, key, *rest) for kind, key, _, *rest in columns])
+                [sealed] = await self.remote.batch([SqlStatement(_RESEAL, (form.agent, written))])
+                done += sealed.affected
         return done
 
     async def is_any_unsealed(self) -> bool:

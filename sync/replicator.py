@@ -27,8 +27,6 @@ _QUIET_SECONDS: Final = 900.0
 _QUIET_TIMES: Final = 30
 # The shortest time between two polls that questions without an answer cause.
 _SOON_SECONDS: Final = 5.0
-_ROUND_COUNTS: Final = ("sent", "received", "refused", "conflicts")
-_COUNTS: Final = (*_ROUND_COUNTS, "set_aside")
 _NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
 
 
@@ -57,7 +55,16 @@ def poll_interval(poll_seconds: float, quiet_seconds: float) -> float:
     return min(max(poll_seconds, quiet_seconds), longest)
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of rows, as in `RoundResult`."""
+
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+    conflicts: int = 0
+
+
+class State(Counts, frozen=True, kw_only=True):
     """The state of replication. Times are seconds since the epoch; counts are since the start."""
 
     # `waiting`: for the next try, after a temporary failure; `stopped`: until a person removes the
@@ -73,26 +80,17 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     held_until: float | None = None  # when the next round is allowed, while it is held back
     last_success: float | None = None
     # As in `RoundResult`.
-    sent: int = 0
-    received: int = 0
-    refused: int = 0
-    conflicts: int = 0
     set_aside: int = 0
     notes: tuple[str, ...] = ()
     away: tuple[str, ...] = ()
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class Round(Counts, frozen=True, kw_only=True):
     """One round of replication, or several equal ones that did nothing or failed alike."""
 
     at: float  # when the last of them ended, in seconds since the epoch
     ms: float  # its duration
     times: int = 1  # their number
-    # As in `RoundResult`.
-    sent: int = 0
-    received: int = 0
-    refused: int = 0
-    conflicts: int = 0
     # Why it failed; empty after success.
     error: str = ""
     message: str = ""
@@ -143,8 +141,8 @@ class Replicator:
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._lock = asyncio.Lock()
         # The first ends a wait for something to do; the second also a wait for the next try.
-        self._stirred = asyncio.Event()
-        self._asked = asyncio.Event()
+        self._due_changed = asyncio.Event()
+        self._woken = asyncio.Event()
         self._urgent_at: float | None = None
         self._change_at: float | None = None
         self._poll_at = 0.0
@@ -172,17 +170,17 @@ class Replicator:
         clock = self._active_at = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:
             self._urgent_at = clock + self._timing.critical_seconds
-            self._stirred.set()
+            self._due_changed.set()
         elif not urgent and self._change_at is None:
             self._change_at = clock + self._timing.change_seconds
-            self._stirred.set()
+            self._due_changed.set()
 
     def poll_soon(self) -> None:
         """Poll at once, or some seconds after the last poll: something is missing here."""
         self._active_at = self._missed_at = asyncio.get_running_loop().time()
         soonest = min(_SOON_SECONDS, self._timing.poll_seconds)
         self._poll_at = min(self._poll_at, self._polled_at + soonest)
-        self._stirred.set()
+        self._due_changed.set()
 
     def sign_soon(self) -> None:
         """Do now what is done once an hour or day: record the contact, seal rows with a new key."""
@@ -192,8 +190,8 @@ class Replicator:
     def wake(self) -> None:
         """Try at once: the cause of the pause may be gone."""
         self._poll_at = 0.0
-        self._stirred.set()
-        self._asked.set()
+        self._due_changed.set()
+        self._woken.set()
 
     async def run(self) -> None:
         self._active_at = asyncio.get_running_loop().time()
@@ -223,12 +221,12 @@ class Replicator:
             self._wait(error, self._until_next_try())
             if stopped:
                 # The cause may be gone: from here on the loop tries again.
-                self._asked.set()
+                self._woken.set()
             raise
         except SyncError as error:
             self._stop(error)
             raise
-        self._asked.set()
+        self._woken.set()
         return tally
 
     async def _until_due(self) -> None:
@@ -239,8 +237,8 @@ class Replicator:
             if seconds <= 0:
                 if (seconds := self._hold_seconds()) <= 0:
                     return
-                self._tell(held_until=self._now() + seconds)
-            await _wait_for(self._stirred, seconds)
+                self._set_state(held_until=self._now() + seconds)
+            await _wait_for(self._due_changed, seconds)
 
     async def _once(
         self, *, urgent_only: bool, sign: bool = False, shared: bool = False
@@ -257,7 +255,7 @@ class Replicator:
                 self._change_at = None
                 self._polled_at, self._poll_at = clock, clock + interval
             before, is_outage = self.state.phase, bool(self.state.error)
-            self._tell(phase="working")
+            self._set_state(phase="working")
             started = time.perf_counter()
             sign |= clock - self._signed_at > _SIGN_SECONDS
             try:
@@ -266,13 +264,13 @@ class Replicator:
                 poll, age = await self._replica.shared_poll(recent) if shared else (None, 0.0)
                 tally = await self._exchange.run(urgent_only=urgent_only, sign=sign, poll=poll)
             except BaseException as error:
-                self._tell(phase=before)
+                self._set_state(phase=before)
                 if isinstance(error, TryLater) and error.code == "timeout":
                     self._timeout = error
                 if isinstance(error, SyncError):
                     self._note(started, error=error.code, message=error.message)
                 raise
-            self._note(started, **{name: getattr(tally, name) for name in _ROUND_COUNTS})
+            self._note(started, **{name: getattr(tally, name) for name in Counts.__struct_fields__})
             if tally.signed:
                 self._signed_at = clock
             if tally.sent or tally.received:
@@ -290,8 +288,9 @@ class Replicator:
 
     def _succeeded(self, tally: RoundResult) -> None:
         self.copied, state = tally.copied, self.state
-        counts = {name: getattr(state, name) + getattr(tally, name) for name in _COUNTS}
-        self._tell(
+        names = (*Counts.__struct_fields__, "set_aside")
+        counts = {name: getattr(state, name) + getattr(tally, name) for name in names}
+        self._set_state(
             phase="idle",
             **_NO_ERROR,
             held_until=None,
@@ -308,15 +307,15 @@ class Replicator:
         return planned if planned > 0 else max(0.0, due)
 
     def _wait(self, error: TryLater, seconds: float) -> None:
-        self._tell(phase="waiting", **_shown(error), next_try=self._now() + seconds)
+        self._set_state(phase="waiting", **_shown(error), next_try=self._now() + seconds)
 
     def _stop(self, error: SyncError) -> None:
-        self._tell(phase="stopped", **_shown(error), next_try=None)
+        self._set_state(phase="stopped", **_shown(error), next_try=None)
 
     async def _pause(self, seconds: float) -> None:
-        await _wait_for(self._asked, seconds)
+        await _wait_for(self._woken, seconds)
 
-    def _tell(self, **changes: object) -> None:
+    def _set_state(self, **changes: object) -> None:
         state = msgspec.structs.replace(self.state, **changes)
         if (state.phase, state.error) != (self.state.phase, self.state.error):
             state = msgspec.structs.replace(state, since=self._now())

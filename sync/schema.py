@@ -6,7 +6,6 @@ A database in which EvoClaw has tables of these names keeps its tables.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 from .failures import Refused, SchemaMissing
@@ -89,7 +88,7 @@ _SCHEMA: Final = (
     CREATE TABLE IF NOT EXISTS replica_devices (
         agent_id TEXT NOT NULL, device_id TEXT NOT NULL, name TEXT NOT NULL,
         first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, seen INTEGER NOT NULL,
-        retired_at INTEGER, PRIMARY KEY (agent_id, device_id)
+        retired_at INTEGER, release TEXT, PRIMARY KEY (agent_id, device_id)
     ) STRICT, WITHOUT ROWID
     """,
     f"CREATE VIEW IF NOT EXISTS cold_memories AS {MEMORIES}",
@@ -116,8 +115,8 @@ _SCHEMA: Final = (
 )
 
 
-# What each version has added to the tables above.
-_ADDED: Final = {2: ("ALTER TABLE replica_devices ADD COLUMN release TEXT",)}
+# What version 2 has added to a table of version 1.
+_ADDED: Final = "ALTER TABLE replica_devices ADD COLUMN release TEXT"
 
 
 async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> None:
@@ -133,15 +132,10 @@ async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> No
             f" {VERSION}",
             hint="install the release that the other devices run, or a later one",
         )
-    if current == VERSION:
-        if is_missing:
-            await remote.batch([SqlStatement(sql) for sql in _SCHEMA])
-            for sql in (sql for some in _ADDED.values() for sql in some):
-                with suppress(Refused):
-                    await remote.batch([SqlStatement(sql)])
+    if current == VERSION and not is_missing:
         return
     made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    added = [sql for number, some in _ADDED.items() if number > current for sql in some]
+    added = [_ADDED] if current == 1 else []
     try:
         await remote.batch([*map(SqlStatement, (*_SCHEMA, *added)), made])
     except Refused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import ClassVar, TypeVar
 
 from rich.text import Text
@@ -10,7 +10,7 @@ from textual import getters, work
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import AsyncClient, ClientError
 from thermocline.daemon.client.wording import number_of, size
 from thermocline.daemon.schemas.status import AgentView
 
@@ -95,7 +95,7 @@ class AgentsScreen(Dialog[str]):
             self.app.did(Done(f"forgot {agent}{behind}"))
         await self._read()
 
-    async def _call(self, function: Callable[[Client], T]) -> T | None:
+    async def _call(self, function: Callable[[AsyncClient], Awaitable[T]]) -> T | None:
         try:
             return await self.app.calls.run(function, LONG_SECONDS)
         except ClientError as error:
@@ -103,7 +103,7 @@ class AgentsScreen(Dialog[str]):
             return None
 
     async def _read(self) -> None:
-        answer = await self._call(Client.agents)
+        answer = await self._call(AsyncClient.agents)
         if answer is not None:
             self.table.fill(answer.results)
 

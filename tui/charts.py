@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -149,11 +150,7 @@ def top_of(highest: float) -> float:
     """The upper end of a scale: 1, 2 or 5 times a power of ten, at least `highest`."""
     if highest <= 0:
         return 1.0
-    power = 1.0
-    while power * 10 <= highest:
-        power *= 10
-    while power > highest:
-        power /= 10
+    power = 10.0 ** math.floor(math.log10(highest))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= highest)
 
 

@@ -150,22 +150,15 @@ class ChooseScreen(Dialog[str]):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value of a form, as text.
-
-    Attributes:
-        about: what to enter, shown while it is empty.
-        lines: its height; with more than one, Enter begins a new line.
-        words: what completes the entry with the right arrow.
-        meaning: what the entry means, shown beside the label as one types.
-    """
+    """One value of a form, as text."""
 
     name: str
     label: str
     value: str = ""
-    about: str = ""
-    lines: int = 1
-    words: Sequence[str] = ()
-    meaning: Callable[[str], str] | None = None
+    about: str = ""  # what to enter, shown while it is empty
+    lines: int = 1  # its height; with more than one, Enter begins a new line
+    words: Sequence[str] = ()  # what completes the entry with the right arrow
+    meaning: Callable[[str], str] | None = None  # shown beside the label as one types
 
 
 class FormScreen(Dialog[bool]):
@@ -253,7 +246,7 @@ class FormScreen(Dialog[bool]):
         else:
             self.focus_next()
 
-    @work(exclusive=True)
+    @work
     async def action_save(self) -> None:
         if self._saving:
             return

@@ -16,7 +16,7 @@ from aiohttp import web
 from textual.pilot import Pilot
 from textual_serve.server import Server
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 
 from .app import ThermoclineApp
 from .feed import ReadOnlyClient
@@ -25,14 +25,18 @@ from .session import state_file
 _SETTLE_SECONDS = 20.0
 
 
-def connector(socket: str | None, *, read_only: bool) -> Callable[[str | None], Client]:
+def connector(socket: str | None, *, read_only: bool) -> Callable[[str | None], AsyncClient]:
     """A factory of clients for a socket; None: the default socket, looked for each time."""
-    kind = ReadOnlyClient if read_only else Client
+    kind = ReadOnlyClient if read_only else AsyncClient
     return lambda agent: kind(socket, agent, program="tui")
 
 
 def open_view(
-    connect: Callable[[str | None], Client], *, agent: str | None, tab: str | None, read_only: bool
+    connect: Callable[[str | None], AsyncClient],
+    *,
+    agent: str | None,
+    tab: str | None,
+    read_only: bool,
 ) -> int:
     """Open the view in this terminal until it is left; return the exit code."""
     app = ThermoclineApp(
@@ -50,7 +54,7 @@ def picture_of(app: ThermoclineApp) -> str:
 
 
 def screenshot(
-    connect: Callable[[str | None], Client],
+    connect: Callable[[str | None], AsyncClient],
     file: Path,
     *,
     agent: str | None,

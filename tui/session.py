@@ -19,7 +19,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import AsyncClient, ClientError
 
 from .dialogs import ChooseScreen, ConfirmScreen
 from .feed import LONG_SECONDS, Calls, Done, FeedEvent, Snapshot
@@ -99,20 +99,13 @@ class Flash(Static):
 
 
 class Session(App[None]):
-    """The program without its frame.
-
-    Attributes:
-        snapshot: the daemon as it was a moment ago.
-        events: the latest of all `events_seen`.
-        calls: runs calls for the agent that is shown.
-        undoable: the last change, while it can be undone.
-    """
+    """The program without its frame."""
 
     hide_texts: reactive[bool] = reactive(False, init=False)
 
     def __init__(
         self,
-        connect: Callable[[str | None], Client],
+        connect: Callable[[str | None], AsyncClient],
         agent: str | None,
         *,
         read_only: bool,
@@ -123,11 +116,11 @@ class Session(App[None]):
         self.agent = agent
         self.read_only = read_only
         self.now = now
-        self.snapshot = Snapshot()
-        self.events: deque[FeedEvent] = deque(maxlen=5000)
+        self.snapshot = Snapshot()  # the daemon as it was a moment ago
+        self.events: deque[FeedEvent] = deque(maxlen=5000)  # the latest of all `events_seen`
         self.events_seen = 0
-        self.calls = Calls(lambda: connect(self.agent))
-        self.undoable: Done | None = None
+        self.calls = Calls(lambda: connect(self.agent))  # for the agent that is shown
+        self.undoable: Done | None = None  # the last change, while it can be undone
         self._undo_until = 0.0
 
     # What the frame does for views and dialogs
@@ -184,7 +177,7 @@ class Session(App[None]):
     # Undo
 
     def did(self, done: Done) -> None:
-        """Say what was done; for a minute `u` undoes it, on a thread, if that is possible."""
+        """Say what was done; for a minute `u` undoes it, if that is possible."""
         if done.undo is not None:
             self.undoable, self._undo_until = done, self.now() + _UNDO_SECONDS
             self.flash(f"{done.text}; u undoes it", seconds=10.0)

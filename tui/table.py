@@ -27,25 +27,17 @@ _LEAST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """One column.
-
-    Attributes:
-        width: its columns on the screen; 0: the remaining width.
-        cell: its text for a row, on one line; a `str` is not markup.
-        key: the sort key; "" if it cannot be sorted by.
-        least, most: the widths of the table, in columns, at which it is shown.
-        right: whether it stands to the right, as numbers do.
-        keep_end: a cell that is too long loses its beginning, as paths do.
-    """
+    """One column."""
 
     label: str
-    width: int
-    cell: Callable[[T], Text | str]
-    key: str = ""
+    width: int  # on the screen, in columns; 0: the remaining width
+    cell: Callable[[T], Text | str]  # its text for a row, on one line; a `str` is not markup
+    key: str = ""  # the sort key; "" if it cannot be sorted by
+    # The widths of the table, in columns, at which it is shown.
     least: int = 0
     most: int = 10_000
-    right: bool = False
-    keep_end: bool = False
+    right: bool = False  # whether it stands to the right, as numbers do
+    keep_end: bool = False  # a cell that is too long loses its beginning, as paths do
 
 
 class PagedTable(ScrollView, Generic[T], can_focus=True):
@@ -53,15 +45,9 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
 
     The owner fills it by `put`, for the pages that `wanted` names; `Moved` says when they may have
     changed. A table of one page is filled at once by `fill`. Below `two_lines_below` columns a row
-    has two lines, those of `brief`.
-
-    Args:
-        columns: one of them has the width 0.
-        key_of: what a row is known by, so that the cursor stays on it when the table changes.
-        brief: both lines of a row where there is little room.
-        two_lines_below: the width of the table below which there is.
-        empty: what is shown in place of rows.
-        opens: whether Enter and a second click do something.
+    has two lines, those of `brief`. One of the `columns` has the width 0; a row is known by its
+    `key_of`, so that the cursor stays on it; `empty` is shown in place of rows; `opens`: Enter and
+    a second click do something.
     """
 
     DEFAULT_CSS = """

@@ -36,14 +36,7 @@ class Services(Daemon, frozen=True, kw_only=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One request.
-
-    Attributes:
-        peer: the caller.
-        operation: the requested operation.
-        parts: the variable parts of the path.
-        agent: whose memory it concerns; `agent_named`: whether the request names it.
-    """
+    """One request; `agent_named`: whether it names the agent that it concerns."""
 
     services: Services
     request: HttpRequest
@@ -102,26 +95,19 @@ async def _read_within(call: Call, limit: int) -> bytes:
 
 
 @asynccontextmanager
-async def ending(call: Call) -> AsyncIterator[asyncio.Future[None]]:
+async def ending(call: Call) -> AsyncIterator[asyncio.Future[Any]]:
     """A future that is done once the caller or the daemon leaves."""
-    waiting = asyncio.ensure_future(_either_leaves(call))
-    try:
-        yield waiting
-    finally:
-        waiting.cancel()
-
-
-async def _either_leaves(call: Call) -> None:
     events = (call.connection.gone, call.services.stopping)
-    either = [asyncio.ensure_future(event.wait()) for event in events]
+    leaving = [asyncio.ensure_future(event.wait()) for event in events]
+    first = asyncio.ensure_future(asyncio.wait(leaving, return_when=asyncio.FIRST_COMPLETED))
     try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        yield first
     finally:
-        for task in either:
+        for task in (first, *leaving):
             task.cancel()
 
 
-async def unless_left(call: Call, left: asyncio.Future[None], work: Awaitable[T], what: str) -> T:
+async def unless_left(call: Call, left: asyncio.Future[Any], work: Awaitable[T], what: str) -> T:
     """The result of `work`; if the daemon or the caller leaves, it is cancelled and that raised."""
     doing = asyncio.ensure_future(work)
     waited: set[asyncio.Future[Any]] = {doing, left}
@@ -166,7 +152,6 @@ class Bus:
         self._listeners: set[asyncio.Queue[Published]] = set()
 
     def publish(self, agent: str, event: Event) -> None:
-        """Queue the event for all listeners, without waiting."""
         published = Published(self._next, agent, event.type, time.time(), event.data)
         self._next += 1
         self._history.append(published)

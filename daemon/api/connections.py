@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import select
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from ..config.settings import Socket
 from ..errors import ThermoclineError
 from ..operations.access import Peer, peer_of
+from .fairness import FairQueue, RateLimitedLog
 from .http import (
     READ_BYTES,
     HttpRequest,
@@ -22,9 +23,6 @@ from .http import (
     RequestTimeout,
     error_response,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from .server import Server
 
 _LINGER_SECONDS: Final = 2.0
 # The statuses of requests that are wrong in themselves.
@@ -53,7 +51,6 @@ class Deadline:
             self._timer = self._loop.call_at(self._due, self._ring)
 
     def clear(self) -> None:
-        """Call nothing."""
         self._expire = None
 
     def end(self) -> None:
@@ -74,6 +71,23 @@ class Deadline:
 Handler: TypeAlias = Callable[[HttpRequest, "PeerConnection"], Awaitable[HttpResponse]]
 
 
+class Host(Protocol):
+    """What the connections of a daemon share; see `Server`."""
+
+    loop: asyncio.AbstractEventLoop
+    handler: Handler
+    turns: FairQueue
+    mistakes: RateLimitedLog
+    large_bodies: asyncio.Semaphore
+    stopping: bool
+
+    def opened(self, connection: PeerConnection, /) -> None:
+        """Count a connection as open."""
+
+    def lost(self, connection: PeerConnection, /) -> None:
+        """Count it no more."""
+
+
 class PeerConnection(asyncio.Protocol):
     """One caller's connection: its requests are answered one after another, in their order.
 
@@ -87,7 +101,7 @@ class PeerConnection(asyncio.Protocol):
     _transport: asyncio.Transport
     peer: Peer
 
-    def __init__(self, host: Server, settings: Socket) -> None:
+    def __init__(self, host: Host, settings: Socket) -> None:
         self._host = host
         self._settings = settings
         self._reader = RequestReader()
@@ -105,7 +119,6 @@ class PeerConnection(asyncio.Protocol):
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Read little at a time, and wait for the first request."""
         assert isinstance(transport, asyncio.Transport)
         # asyncio's transports have this attribute, though its documentation does not say so.
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
@@ -124,7 +137,6 @@ class PeerConnection(asyncio.Protocol):
         self._host.lost(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse it, and begin to answer what is in it."""
         self._reader.feed(data)
         if self._serving is None and self._reader.waiting:
             self._serving = self._host.loop.create_task(self._serve())
@@ -139,12 +151,10 @@ class PeerConnection(asyncio.Protocol):
         return self._serving is not None and not self._ending and not self._has_left()
 
     def pause_writing(self) -> None:
-        """Set a deadline for a caller that does not read."""
         self._writable = self._host.loop.create_future()
         self._departure.set(self._settings.body_timeout_seconds, self.abort)
 
     def resume_writing(self) -> None:
-        """The caller reads again."""
         self._departure.clear()
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
@@ -153,7 +163,6 @@ class PeerConnection(asyncio.Protocol):
     # Answering
 
     async def _serve(self) -> None:
-        """Answer all requests that wait, then wait for the next."""
         try:
             while self._reader.waiting:
                 request = self._reader.waiting.popleft()
@@ -201,7 +210,6 @@ class PeerConnection(asyncio.Protocol):
         await self._host.turns.acquire(self.peer.pid, agent)
 
     def write(self, data: bytes) -> None:
-        """Send these bytes as the next."""
         self._transport.write(data)
 
     async def drain(self) -> None:
@@ -248,7 +256,6 @@ class PeerConnection(asyncio.Protocol):
             self._close()
 
     def abort(self) -> None:
-        """Close it at once."""
         self._transport.abort()
 
     def _refuse(self, error: ThermoclineError) -> None:

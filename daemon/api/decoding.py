@@ -74,13 +74,9 @@ def name_as_called(error: InvalidInput, spelled: Mapping[str, str]) -> None:
 def _respelled(value: Any, kind: Any, spelled: dict[str, str]) -> Any:
     """`value` with each key that is no field of `kind` in the spelling that is one.
 
-    `spelled` receives the caller's spelling of each.
-
     `topK` is `top_k`, and `userId` is `user_id`, or `user` where there is no such field. This is
     the only place that knows of other spellings, and holds for every struct in the request.
-
-    Raises:
-        InvalidInput: a field is named in two spellings.
+    `spelled` receives the caller's spelling of each.
     """
     if isinstance(value, dict) and (fields := _fields(kind)):
         for key in value.keys() - fields.keys():

@@ -151,7 +151,7 @@ class Dispatcher:
         call = Call(services, request, connection, operation, parts, peer, settings, agent, named)
         spelled: dict[str, str] = {}
         try:
-            return await _respond(call, spelled)
+            return await _run(call, spelled)
         except InvalidInput as error:
             name_as_called(error, spelled)
             raise
@@ -175,7 +175,7 @@ class Dispatcher:
         raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
 
 
-async def _respond(call: Call, spelled: dict[str, str]) -> HttpResponse:
+async def _run(call: Call, spelled: dict[str, str]) -> HttpResponse:
     operation, request = call.operation, call.request
     arguments = {**call.parts, **await _decoded(call, spelled)}
     if operation.by_hand:
@@ -205,7 +205,6 @@ async def _respond(call: Call, spelled: dict[str, str]) -> HttpResponse:
 
 
 async def _decoded(call: Call, spelled: dict[str, str]) -> dict[str, Any]:
-    """The arguments `query` and `body` of the operation, as far as it has them."""
     operation, request = call.operation, call.request
     if operation.also_get and request.method in {"GET", "HEAD"}:
         return {"body": query_as(request.query, operation.body, spelled)}

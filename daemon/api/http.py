@@ -102,12 +102,10 @@ class Body:
         return data
 
     def add(self, data: bytes) -> None:
-        """More of it has arrived."""
         self._unread += data
         self._wake()
 
     def end(self, *, broken: bool = False) -> None:
-        """Nothing more will arrive."""
         self.complete, self._broken = not broken, broken
         self._wake()
 
@@ -221,7 +219,6 @@ class RequestReader:
             self._fail(HeadTooLarge())
 
     def eof(self) -> None:
-        """The caller sends no more."""
         if self._arriving is not None:
             self._arriving.body.end(broken=True)
 
@@ -245,13 +242,11 @@ class RequestReader:
     # What the parser calls. After an exception it is of no more use.
 
     def on_message_begin(self) -> None:
-        """A head begins."""
         self.in_head = True
         self._target, self._headers = b"", {}
         self._silent = self._head_bytes = self._head_lines = 0
 
     def on_url(self, part: bytes) -> None:
-        """A piece of the target has arrived."""
         self._target += part
         self._count(len(self._target), len(part))
 
@@ -278,13 +273,11 @@ class RequestReader:
         self.waiting.append(request)
 
     def on_body(self, data: bytes) -> None:
-        """A piece of a body has arrived."""
         self._silent = 0
         if self._arriving is not None:
             self._arriving.body.add(data)
 
     def on_message_complete(self) -> None:
-        """A request has arrived whole."""
         self._silent = 0
         if self._arriving is not None:
             self._arriving.body.end()

@@ -134,7 +134,6 @@ def _require(components: dict[str, Any], answers: list[Any], requests: list[Any]
 
 
 def _structs(kinds: Iterable[Any]) -> Iterable[inspect.StructType]:
-    """The structs in these types, each once."""
     waiting = list(inspect.multi_type_info(kinds))
     seen: set[type] = set()
     while waiting:

@@ -91,19 +91,16 @@ class Server:
         return self.connection(settings)
 
     def connection(self, settings: Socket) -> PeerConnection:
-        """A new connection."""
         self._arriving += 1
         return PeerConnection(self, settings)
 
     def opened(self, connection: PeerConnection) -> None:
-        """Count it as open."""
         self._arriving -= 1
         self.connections.add(connection)
         self._open_of[connection.peer.pid] += 1
         self.accepted()
 
     def lost(self, connection: PeerConnection) -> None:
-        """Count it no more."""
         self.connections.discard(connection)
         self._open_of[connection.peer.pid] -= 1
         if not self._open_of[connection.peer.pid]:

@@ -195,14 +195,10 @@ def _command(program: Path) -> str:
 
 
 class Background:
-    """Runs background tasks, and restarts them after unexpected errors.
+    """Runs background tasks, and restarts those that fail; expected errors they handle themselves.
 
-    Tasks handle expected errors themselves.
-
-    Args:
-        problems: where failures are reported.
-        pause_seconds: the wait before a failed task is restarted.
-        again_seconds: after which a task that does not end is cancelled once more.
+    They restart after `pause_seconds`; a task that does not end is cancelled again after
+    `again_seconds`.
     """
 
     def __init__(
@@ -223,7 +219,6 @@ class Background:
         return [task.get_name() for task in self._tasks if task.done()]
 
     async def end(self) -> None:
-        """Cancel all tasks, and wait until they are over."""
         left = set(self._tasks)
         while left:
             for task in left:
@@ -236,10 +231,10 @@ class Background:
             try:
                 await run()
             except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-                self._tell(name, error)
+                self._report(name, error)
             await asyncio.sleep(self._pause_seconds)
 
-    def _tell(self, name: str, error: Exception) -> None:
+    def _report(self, name: str, error: Exception) -> None:
         kind, where = fault_of(error)
         _log.error("'%s' failed with %s:\n%s", name, kind, where, extra={"action": _TASK_FAILED})
         self._problems.report(

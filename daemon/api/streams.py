@@ -35,7 +35,6 @@ class StreamedResponse(HttpResponse):
         self.closes = not call.request.persistent
 
     def begin(self) -> None:
-        """Send its head."""
         self._connection.write(self.head("Transfer-Encoding: chunked" if self._chunked else ""))
         self._begun = True
 
@@ -135,7 +134,6 @@ async def _next(queue: asyncio.Queue[Published], left: asyncio.Future[Any]) -> P
 
 
 def _is_wanted(call: Call, query: EventsQuery, event: Published) -> bool:
-    """Whether the caller asks for this event, and may read its agent."""
     types = query.types
     if types and not any(event.type == kind or event.type.startswith(f"{kind}.") for kind in types):
         return False

@@ -89,17 +89,11 @@ def _export(args: Args, client: Caller) -> None:
 
 
 def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[Path], T]) -> T:
-    """Write `pieces` into a file, for its owner alone.
+    """Write `pieces` into a file, for its owner alone; return what `check` makes of it.
 
-    They go into a file beside it, which takes its place once it is complete, checked and on the
-    disk.
-    If anything fails, an existing file is unchanged.
-
-    Args:
-        pieces: the content; an error while they come ends it.
-        file: where to.
-        force: whether a file that is there may be replaced.
-        check: looks at the complete file, and may refuse it; gives what is returned.
+    They go into a file beside it, which takes its place once it is complete, on the disk, and not
+    refused by `check`. If anything fails, an existing file is unchanged; with `force` it may be
+    replaced.
 
     Raises:
         Conflict: the file is there already, or not a regular file.
@@ -133,8 +127,7 @@ def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[P
 def pass_on(pieces: Iterable[bytes]) -> int:
     """Write `pieces` to standard output as they come; return how many bytes they were.
 
-    Raises:
-        ThermoclineError: its reader has left, or the disk refuses.
+    `ThermoclineError`: its reader has left, or the disk refuses.
     """
     pieces = _begun(pieces)
     sys.stdout.flush()

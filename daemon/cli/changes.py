@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 
-from ..client.caller import Caller
 from ..client.errors import ApiError
 from ..client.wording import number_of
 from .memories import headline
 from .terminal import cut, one_line, page, short, show_json, show_rows, visible, worded
 from .usage import PATIENT_SECONDS, Form, Verb
-from .values import PROGRAM, refuse, say
+from .values import refuse, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final
 
+    from ..client.caller import Caller
     from .usage import Args, Shown
 
 _LONGEST_VALUE: Final = 60
@@ -26,8 +26,7 @@ _KIND: Final = (
 )
 
 
-def _forget(args: Args, client: Caller) -> int:
-    """Delete what is named; 1 if an id is unknown, after the others are deleted."""
+def _forget(args: Args, client: Caller) -> Shown | int:
     filters = args.present("category", "query", "secrets")
     refuse(args.ids and filters, "give either IDs, or --category, --query and --secrets")
     refuse(args.all and (args.ids or filters), "--all forgets the whole agent: give nothing else")
@@ -35,16 +34,17 @@ def _forget(args: Args, client: Caller) -> int:
         return _forget_each(args, client)
     client.timeout = PATIENT_SECONDS
     if filters:
-        _forget_matching(args, client, filters)
-    else:
-        # "forget $ID" without a value names no memory, and must not mean all of them.
-        missing = "say what to forget: IDs, --category, --query or --secrets, or --all with --agent"
-        refuse(args.agent is None or not args.all, missing)
-        _forget_agent(args)
-    return 0
+        answer = client.call("POST /api/memory/forget", **filters, dry_run=not args.yes)
+        return lambda: _show_forgotten(answer)
+    # "forget $ID" without a value names no memory, and must not mean all of them.
+    missing = "say what to forget: IDs, --category, --query or --secrets, or --all with --agent"
+    refuse(args.agent is None or not args.all, missing)
+    agent = client.call("DELETE /api/agents/{agent}", agent=args.agent, dry_run=not args.yes)
+    return lambda: _show_forgotten_agent(agent)
 
 
 def _forget_each(args: Args, client: Caller) -> int:
+    """Delete memories by their ids; 1 if one is unknown, after the others are deleted."""
     code = 0
     for memory_id in args.ids:
         try:
@@ -67,11 +67,7 @@ def _forget_each(args: Args, client: Caller) -> int:
     return code
 
 
-def _forget_matching(args: Args, client: Caller, filters: dict[str, Any]) -> None:
-    answer = client.call("POST /api/memory/forget", **filters, dry_run=not args.yes)
-    if args.json:
-        show_json(answer)
-        return
+def _show_forgotten(answer: Mapping[str, Any]) -> None:
     count = number_of(answer["total"], "memory", "memories")
     places = answer.get("elsewhere") or ()
     if answer["forgotten"]:
@@ -90,12 +86,7 @@ def _forget_matching(args: Args, client: Caller, filters: dict[str, Any]) -> Non
         say("nothing is deleted yet: add --yes")
 
 
-def _forget_agent(args: Args) -> None:
-    with Caller(args.socket, None, PATIENT_SECONDS, PROGRAM) as client:
-        answer = client.call("DELETE /api/agents/{agent}", agent=args.agent, dry_run=not args.yes)
-    if args.json:
-        show_json(answer)
-        return
+def _show_forgotten_agent(answer: Mapping[str, Any]) -> None:
     does = "forgot" if answer["forgotten"] else "would forget"
     memories = number_of(answer["memories"], "memory", "memories")
     pairs = number_of(answer["key_values"], "key-value pair", "key-value pairs")

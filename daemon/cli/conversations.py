@@ -105,11 +105,7 @@ def _observe(args: Args, client: Caller) -> Shown:
 
 
 def messages_in(text: str) -> dict[str, Any]:
-    """The messages of a JSON file, or the text of any other.
-
-    Raises:
-        WrongUsage: it begins like a list of messages, and is not JSON.
-    """
+    """The messages of a JSON list, or any other text; `WrongUsage` for a list that is not JSON."""
     if not text.lstrip().startswith("["):
         return {"text": text}
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -133,31 +134,25 @@ class _Report:
     """What was imported for one agent, over all parts."""
 
     def __init__(self) -> None:
-        self.read: dict[tuple[str, str], int] = {}
+        # Entries by file or table, and format.
+        self.read: Counter[tuple[str, str]] = Counter()
         self.left_out: list[str] = []
-        self.counts: dict[str, dict[str, int]] = {"stored": {}, "skipped": {}}
+        self.counts: dict[str, Counter[str]] = {"stored": Counter(), "skipped": Counter()}
 
     def add(self, answer: dict[str, Any], places: list[str]) -> None:
         """Add an answer; `places` are those of the entries that were sent."""
         for part in answer["read"]:
-            self.entries(part.get("file", ""), part.get("format", ""), part["entries"])
+            self.read[part.get("file", ""), part.get("format", "")] += part["entries"]
         for name, counts in self.counts.items():
-            for kind, number in answer[name].items():
-                counts[kind] = counts.get(kind, 0) + number
+            counts.update(answer[name])
         for line in answer["left_out"]:
             self.note(_NUMBER.sub(lambda match: places[int(match[1])], line, count=1))
 
-    def entries(self, place: str, format_: str, number: int = 1) -> None:
-        """Count entries of a file or table."""
-        self.read[place, format_] = self.read.get((place, format_), 0) + number
-
     def note(self, line: str) -> None:
-        """Note what was left out, once."""
         if line not in self.left_out and len(self.left_out) < _LINES:
             self.left_out.append(line)
 
     def shown(self, *, dry_run: bool) -> dict[str, Any]:
-        """The report as JSON."""
         read = [
             {"file": place, **({"format": format_} if format_ else {}), "entries": number}
             for (place, format_), number in self.read.items()
@@ -190,11 +185,7 @@ class _Sending:
                 client.close()
 
     def take(self, entry: SourceEntry | Document | ReadFault) -> None:
-        """Note a fault, send a document, and send entries once there are enough.
-
-        Raises:
-            ApiError: the daemon refused.
-        """
+        """Note a fault, send a document, and send entries once there are enough."""
         from ..importers.entries import Document, ReadFault  # noqa: PLC0415 - as above
 
         agent = self._whose(entry.agent)
@@ -221,10 +212,9 @@ class _Sending:
             self._agent = agent
             self._waiting.append(entry)
             self._size += size
-            report.entries(entry.place, self.format)
+            report.read[entry.place, self.format] += 1
 
     def send(self) -> None:
-        """Send the entries that wait."""
         some, self._waiting, self._size = self._waiting, [], 0
         if not some:
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from ..client.caller import Caller
 from ..client.errors import ClientError
 from ..errors import Conflict, Forbidden, InvalidInput
 from ..runtime import atomic
+from ..runtime.places import readable_by_all
 from ..store import memory_md
 from .terminal import agreed, show_json, visible
 from .usage import Args, Form, Verb
@@ -262,7 +262,7 @@ def _check_command(command: str, target: System) -> None:
     for place in (command, sys.prefix, sys.executable, __file__):
         for path in {Path(place), Path(place).resolve()}:
             hidden = next((top for top in _HIDDEN if path.is_relative_to(top)), None)
-            if hidden is not None or not _is_open(path):
+            if hidden is not None or not readable_by_all(path):
                 raise InvalidInput(
                     f"the service could not read {path}"
                     + (f": its sandbox hides {hidden}" if hidden else ": its user may not enter"),
@@ -270,16 +270,6 @@ def _check_command(command: str, target: System) -> None:
                     '"python3 -m venv /opt/thermocline" and "/opt/thermocline/bin/pip install", '
                     "or give --user",
                 )
-
-
-def _is_open(path: Path) -> bool:
-    """Whether every user may read a file, and enter the folders on the way to it."""
-    try:
-        modes = [folder.stat().st_mode for folder in (path, *path.parents)]
-    except OSError:
-        return False
-    readable = bool(modes[0] & stat.S_IROTH)
-    return readable and all(mode & stat.S_IXOTH for mode in modes[1:])
 
 
 def _quoted(command: str) -> str:

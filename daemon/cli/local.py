@@ -143,10 +143,6 @@ def _config(args: Args, client: Caller) -> None:
 
     Without a daemon, and with `--config`, it is that of one started now. With `--check`, `--set`
     values are only checked.
-
-    Raises:
-        ConfigInvalid: it has errors; the message lists them all.
-        ApiError: the daemon refuses the change.
     """
     from .. import config  # noqa: PLC0415 - only this verb needs it
 
@@ -179,11 +175,7 @@ def _config(args: Args, client: Caller) -> None:
 
 
 def _below(key: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries of a key and of those below it; all if none is named.
-
-    Raises:
-        WrongUsage: there is no such key.
-    """
+    """The entries of a key and of those below it; all if none is named."""
     if key is None:
         return entries
     chosen = [entry for entry in entries if f"{entry['key']}.".startswith(f"{key}.")]

@@ -149,18 +149,16 @@ class Bridge:
             self._send(key, error=_Refused(_NO_REQUEST, text).error)
         elif isinstance(message, dict) and isinstance(message.get("method"), str):
             if "id" in message and message["method"] == "tools/call":
-                self._begin(_key(message["id"]), self._answer_cancellable, message)
+                answer = self._answer_cancellable
+                thread = threading.Thread(target=answer, args=(message,), daemon=True)
+                self._waiting[thread] = _key(message["id"])
+                thread.start()
             elif "id" in message:
                 self._write(self._answer(message))
             elif message["method"] == "notifications/cancelled":
                 gone = _key(_params(message).get("requestId"))
                 for thread in [each for each, key in [*self._waiting.items()] if key == gone]:
                     self._waiting.pop(thread, None)
-
-    def _begin(self, key: Any, target: Callable[[Any], None], message: Any) -> None:
-        thread = threading.Thread(target=target, args=(message,), daemon=True)
-        self._waiting[thread] = key
-        thread.start()
 
     def _answer_cancellable(self, message: dict[str, Any]) -> None:
         answer = self._answer(message)

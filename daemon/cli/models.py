@@ -89,8 +89,7 @@ def ports_of(env: Mapping[str, str]) -> tuple[int, ...]:
 def encoder_here(env: Mapping[str, str]) -> tuple[str, str] | None:
     """A model on this device whose name says that it encodes texts.
 
-    Returns:
-        Its name for litellm, and the URL that its provider needs, or "".
+    That is its name for litellm, and the URL that its provider needs, or "".
     """
     for port in ports_of(env):
         for model in models_at(port):
@@ -109,7 +108,7 @@ def models_at(port: int, tables: Sequence[str] = _SOCKETS) -> Sequence[Mapping[s
 
     None of a server of another user of the device, who would see the memories.
     """
-    if any(map(_is_anothers, _owners(port, tables))):
+    if _is_anothers(port, tables):
         return ()
     from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - few commands ask
 
@@ -131,26 +130,20 @@ def models_at(port: int, tables: Sequence[str] = _SOCKETS) -> Sequence[Mapping[s
         connection.close()
 
 
-def _owners(port: int, tables: Sequence[str]) -> set[int]:
-    """The users whose programs listen at a port, as far as the kernel tells."""
-    owners: set[int] = set()
+def _is_anothers(port: int, tables: Sequence[str]) -> bool:
+    """Whether another person's program listens at a port, as far as the kernel tells."""
+    rows: list[list[str]] = []
     for table in tables:
         try:
             with open(table, encoding="ascii") as file:  # noqa: PTH123 - as in the other verbs
-                rows = [line.split() for line in file.readlines()[1:]]
+                rows += [line.split() for line in file.readlines()[1:]]
         except (OSError, ValueError):
             continue
-        owners |= {
-            int(row[7])
-            for row in rows
-            if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port
-        }
-    return owners
-
-
-def _is_anothers(uid: int) -> bool:
-    """Whether it is another person's account; those of services have low numbers."""
-    return uid != os.getuid() and (1_000 <= uid <= 60_000 or uid > 65_535)
+    owners = {
+        int(row[7]) for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port
+    }
+    # The accounts of services have low numbers.
+    return any(uid >= 1_000 and not 60_000 < uid <= 65_535 for uid in owners - {os.getuid()})
 
 
 # `thermocline encoder`.

@@ -80,12 +80,7 @@ def fields_of(args: Args) -> dict[str, Any]:
 
 
 def database_of(args: Args) -> dict[str, str]:
-    """The database of the options, as the API takes it; an empty value counts as left out.
-
-    Raises:
-        WrongUsage: a token without a database, or two tokens.
-        OSError: the token's file cannot be read.
-    """
+    """The database of the options, as the API takes it; an empty value counts as left out."""
     values = {"url": args.db_url, "token": token_of(args)}
     database = {name: value for name, value in values.items() if value}
     if "token" in database and "url" not in database:
@@ -94,12 +89,7 @@ def database_of(args: Args) -> dict[str, str]:
 
 
 def token_of(args: Args) -> str | None:
-    """The token of the options; an empty value counts as left out.
-
-    Raises:
-        WrongUsage: it was given twice, or the file holds something else.
-        OSError: its file cannot be read.
-    """
+    """The token of the options; an empty value counts as left out."""
     if args.auth_token and args.token_file:
         raise WrongUsage("give the token once: with --token-file, or with --auth-token")
     if args.token_file:
@@ -110,7 +100,7 @@ def token_of(args: Args) -> str | None:
 
 
 def token_in(file: str) -> str:
-    """The token that is all of a file. Raises as `token_of`."""
+    """The token that is all of a file; `WrongUsage` if it holds something else."""
     token = text_in(file).strip()
     if len(token.split()) != 1:
         raise WrongUsage(f"cannot use {file}: expected a token and nothing else")

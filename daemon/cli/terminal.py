@@ -144,10 +144,7 @@ def page(
 ) -> Callable[[Any, Mapping[str, Any]], None]:
     """A function that shows the list `name` of an answer, a line each, and how many more exist.
 
-    Args:
-        name: of the list, beside which `total` is the number of all.
-        *cells: of each entry, templates or functions of it.
-        empty: what to say without an entry.
+    The `cells` are templates or functions of an entry; `empty` is said without one.
     """
 
     def show(answer: Any, fields: Mapping[str, Any]) -> None:
@@ -156,17 +153,13 @@ def page(
             [worded(cell, entry) if isinstance(cell, str) else cell(entry) for cell in cells]
             for entry in entries
         )
-        say_rest(len(entries), answer.get("total", len(entries)), fields.get("offset", 0), empty)
+        total, offset = answer.get("total", len(entries)), fields.get("offset", 0)
+        if not entries:
+            say(empty if not offset else f"nothing beyond {total}")
+        elif (shown := offset + len(entries)) < total:
+            say(f"{len(entries)} of {total}; more with --offset {shown}")
 
     return show
-
-
-def say_rest(shown: int, total: int, offset: int, empty: str = "nothing found") -> None:
-    """Say on standard error how many more results exist, or that nothing was found."""
-    if not shown:
-        say(empty if not offset else f"nothing beyond {total}")
-    elif offset + shown < total:
-        say(f"{shown} of {total}; more with --offset {offset + shown}")
 
 
 def warn(answer: Mapping[str, Any]) -> None:

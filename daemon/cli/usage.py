@@ -59,17 +59,14 @@ class Args:
         raise AttributeError(f"no verb has an option '{name}' here")
 
     def present(self, *names: str) -> dict[str, Any]:
-        """Those of `names` that are present, by field."""
         values = self.__dict__
         return {name: values[name] for name in names if values.get(name) not in (None, ())}
 
 
 class Option:
-    """One option of a verb, or one of its words.
+    """One option of a verb, or one of its words: the field of the request that it fills.
 
-    Attributes:
-        field: the field of the request that it fills.
-        values: the metavariables of its values; none for a switch.
+    `values` are the metavariables of its values; a switch has none.
     """
 
     def __init__(self, declared: str, text: str, heading: str) -> None:
@@ -172,10 +169,7 @@ def parse(name: str, verb: Verb, words: list[str]) -> tuple[Form, Args]:
     """The form of the verb that the words choose, and their values.
 
     Options may stand anywhere before `--`; they have two dashes, so that `-gate` is a text. A `-`
-    in place of a text stands for standard input.
-
-    Raises:
-        WrongUsage: the words are wrong.
+    in place of a text stands for standard input. `WrongUsage`: the words are wrong.
     """
     try:
         return _parse(name, verb, words)

@@ -33,11 +33,7 @@ def refuse(condition: object, message: str) -> None:
 
 
 def converted(flag: str, kind: str, text: str) -> Any:
-    """The value of an option or word whose metavariable is `kind`.
-
-    Raises:
-        WrongUsage: it is of another kind.
-    """
+    """The value of an option or word with the metavariable `kind`; else `WrongUsage`."""
     convert = _KINDS.get(kind)
     return text if convert is None else convert(flag, text)
 
@@ -122,23 +118,14 @@ _KINDS: Final[dict[str, Callable[[str, str], Any]]] = {
 
 
 def text_of(value: str) -> str:
-    """The value itself, or standard input where it is `-`, without its last line break.
-
-    Raises:
-        WrongUsage: standard input is closed, or not UTF-8.
-    """
+    """The value itself, or standard input where it is `-`, without its last line break."""
     if value != "-":
         return value
     return decoded(read_stdin(), "standard input").removesuffix("\n").removesuffix("\r")
 
 
 def text_in(name: str) -> str:
-    """The text of a file, or standard input where the name is `-`.
-
-    Raises:
-        WrongUsage: it is not UTF-8.
-        OSError: the file cannot be read.
-    """
+    """The text of a file, or standard input where the name is `-`."""
     if name == "-":
         return decoded(read_stdin(), "standard input")
     with open(name, "rb") as file:  # noqa: PTH123 - pathlib is a tenth of a command's time
@@ -167,11 +154,7 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def wants_json(words: list[str]) -> bool:
-    """Whether the answer, an error included, is to be JSON.
-
-    Raises:
-        WrongUsage: the environment asks for an unknown format.
-    """
+    """Whether the answer, an error included, is to be JSON."""
     if "--json" in words[: words.index("--") if "--" in words else None]:
         return True
     chosen = os.environ.get(OUTPUT_VARIABLE, "")

@@ -29,7 +29,7 @@ from .wire import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
+    from typing import Any, Final, Self, TypeAlias, TypeVar
 
     from .wire import Steps, StreamSteps
 
@@ -38,17 +38,6 @@ if TYPE_CHECKING:
     # Method, path, query and body.
     Request: TypeAlias = tuple[str, str, Query | None, Json]
     T = TypeVar("T")
-    T_co = TypeVar("T_co", covariant=True)
-
-    class Row(Protocol[T_co]):
-        """A call of the API with an answer of a known type; see `calls.Method`."""
-
-        def request(self, fields: dict[str, Json]) -> Request:
-            """Method, path, query and body."""
-
-        def value(self, codec: BaseCaller, answer: Response) -> T_co:
-            """What the answer means."""
-
 
 # msgspec crashes the process if two threads decode a struct for the first time at once.
 _learning: Final = threading.Lock()
@@ -92,19 +81,6 @@ def request_fields(call: str, fields: dict[str, Any], whole: str = "") -> Reques
     return method, path, fields, None
 
 
-def repeatable(method: str, broken: Broken) -> bool:
-    """Whether a call is safe to repeat that got no whole answer."""
-    return broken.unsent or (method == "GET" and not broken.begun)
-
-
-def leaving(answer: Response) -> bool:
-    """Whether a daemon that is shutting down refused the call, so that nothing was changed.
-
-    If systemd holds the socket, the next daemon takes the call.
-    """
-    return answer.status == 503 and _LEAVING in answer.body
-
-
 class BaseCaller(ABC):
     """The requests of a client, and what its answers mean; a class below it waits for them.
 
@@ -130,23 +106,27 @@ class BaseCaller(ABC):
         self._headers = {"X-Program": name} if (name := named(program)) else {}
         self._timeout = timeout
         self._idle: list[Connection] = []
-        self._streaming: Connection | None = None
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for the answer to a call; a change closes the idle connections."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        if seconds != self._timeout:
+            self.close_idle()
+            self._timeout = seconds
 
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Json:
-        """Make any call of the API.
+        """Make any call of the API; return the JSON of the answer, or its text where it is text.
 
-        Args:
-            method: `GET`, `POST`, `PUT` or `DELETE`.
-            path: such as `/api/memory`, percent-encoded.
-            query: its parameters; None leaves one out, a sequence repeats it.
-            body: the JSON to send; None sends none.
-
-        Returns:
-            The JSON of the answer, or its text where it is text.
+        The path is percent-encoded. In the query None leaves a parameter out, a sequence repeats
+        it.
         """
-        return self._run(self._read(self.parsed, method, path, query, body))
+        return self.make(self.parsed, method, path, query, body)
 
     def call(self, call: str, **fields: Json) -> Json:
         """Make a call such as `PUT /api/kv/{key}`; return the JSON of its answer, or its text.
@@ -155,9 +135,20 @@ class BaseCaller(ABC):
         """
         return self.request(*request_fields(call, fields))
 
-    def make(self, row: Row[T], fields: dict[str, Json]) -> Any:
-        """Make the call of a method."""
-        return self._run(self._read(lambda answer: row.value(self, answer), *row.request(fields)))
+    def make(
+        self,
+        read: Callable[[Response], Any],
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Json,
+    ) -> Any:
+        """What `read` makes of the answer to a call."""
+
+        def steps() -> Steps[Any]:
+            return read((yield from self._answered(method, path, query, body)))
+
+        return self._run(steps())
 
     @abstractmethod
     def _run(self, steps: Steps[Any]) -> Any:
@@ -197,10 +188,6 @@ class BaseCaller(ABC):
     def _query(self, query: Query | None) -> Query:
         return {**(query or {}), "agent": self._agent}
 
-    def _closed(self, error: OSError | ValueError) -> DaemonUnreachable:
-        reason = getattr(error, "strerror", None) or str(error)
-        return DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:])
-
     def _lost(self, error: Exception) -> DaemonUnreachable:
         """What an error between request and answer is to the caller."""
         if isinstance(error, BadAnswer):
@@ -210,25 +197,16 @@ class BaseCaller(ABC):
             return AnswerLost(self.socket_path, reason)
         return AnswerLost(self.socket_path, str(error))
 
-    def _cut_off(self, error: Exception) -> DaemonUnreachable:
-        """The same for a stream."""
-        if isinstance(error, TimeoutError):
-            return AnswerLost(self.socket_path, "the stream fell silent")
-        return self._lost(error)
-
-    def _read(
-        self, read: Callable[[Response], T], method: str, path: str, query: Query | None, body: Json
-    ) -> Steps[T]:
-        return read((yield from self._answered(method, path, query, body)))
-
     def _answered(self, method: str, path: str, query: Query | None, body: Json) -> Steps[Response]:
         request = request_of(method, path, self._query(query), self._headers, body)
         # One deadline for all attempts, however slowly an answer drips.
         until = time.monotonic() + self._timeout
         answer = yield from self._sent(method, request, until)
-        if not leaving(answer):
+        # A daemon that is shutting down changes nothing; where systemd holds the socket, the next
+        # one takes the call.
+        if answer.status != 503 or _LEAVING not in answer.body:
             return answer
-        self._close_idle()
+        self.close_idle()
         try:
             return (yield from self._sent(method, request, until))
         except AnswerLost:
@@ -240,7 +218,7 @@ class BaseCaller(ABC):
         try:
             return (yield from self._once(request, until))
         except Broken as broken:
-            if not repeatable(method, broken):
+            if not (broken.unsent or (method == "GET" and not broken.begun)):
                 raise self._lost(broken) from broken
         try:
             return (yield from self._once(request, until))
@@ -271,7 +249,8 @@ class BaseCaller(ABC):
             connection.close()
         return (yield from self._open(self._timeout))
 
-    def _close_idle(self) -> None:
+    def close_idle(self) -> None:
+        """Close the connections that no call uses; the next call opens another."""
         while self._idle:
             self._idle.pop().close()
 
@@ -287,24 +266,26 @@ class BaseCaller(ABC):
         return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
 
     def _pieces(self, request: bytes, patience: float) -> StreamSteps:
-        connection = self._streaming = yield from self._open(patience)
+        connection = yield from self._open(patience)
         try:
             status, headers = yield from connection.open_stream(request)
             if status >= 400:
                 body = yield from connection.body(status, headers)
                 raise refusal(status, self.content(Response(status, headers, body)))
             yield from connection.chunks(headers)
-        except (BadAnswer, Broken, TimeoutError) as error:
-            raise self._cut_off(error) from error
+        except TimeoutError as error:
+            raise AnswerLost(self.socket_path, "the stream fell silent") from error
+        except (BadAnswer, Broken) as error:
+            raise self._lost(error) from error
         finally:
-            self._streaming = None
             connection.close()
 
     def _open(self, patience: float) -> Steps[Connection]:
         try:
             return (yield from Connection.open(self.socket_path, patience))
         except (OSError, ValueError) as error:
-            raise self._closed(error) from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:]) from error
 
 
 class Caller(BaseCaller):
@@ -318,17 +299,6 @@ class Caller(BaseCaller):
 
     answer: Json = None
 
-    @property
-    def timeout(self) -> float:
-        """Seconds to wait for the answer to a call; a change closes the connection."""
-        return self._timeout
-
-    @timeout.setter
-    def timeout(self, seconds: float) -> None:
-        if seconds != self._timeout:
-            self.close()
-            self._timeout = seconds
-
     def __enter__(self) -> Self:
         return self
 
@@ -337,22 +307,12 @@ class Caller(BaseCaller):
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
-        self._close_idle()
-
-    def hang_up(self) -> None:
-        """End a stream that another thread reads: it raises `AnswerLost` there."""
-        if self._streaming is not None:
-            self._streaming.shut_down()
+        self.close_idle()
 
     def call(self, call: str, **fields: Json) -> Json:
         """Make a call such as `PUT /api/kv/{key}`, and keep its `answer`."""
         self.answer = super().call(call, **fields)
         return self.answer
-
-    def ask(self, kind: type[T], method: str, path: str) -> T:
-        """The answer to a call without fields, as a struct of `schemas`."""
-        answer = self._run(self._answered(method, path, None, None))
-        return self.decoded(answer, kind)
 
     def stream(
         self, path: str, query: Query, last_id: str | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Coroutine
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -13,8 +14,8 @@ from .errors import refusal
 from .wire import Response
 
 if TYPE_CHECKING:
-    from .async_client import AsyncCaller
-    from .caller import BaseCaller, Json, Request
+    from .async_caller import AsyncCaller
+    from .caller import BaseCaller, Json
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -23,9 +24,9 @@ U = TypeVar("U")
 class Method(Generic[T]):
     """A method of a client: a struct of `schemas`, the call that it answers, and argument names.
 
-    Positional arguments fill the named fields; keywords any field of the operation's request. What
-    the path does not name is the query, of a POST or PUT the body, unless one field is the `whole`
-    of it. The struct is loaded with the first call.
+    Positional arguments fill the fields that the path names, then `words`; keywords any field of
+    the operation's request. What the path does not name is the query, of a POST or PUT the body,
+    unless one field is the `whole` of it. The struct is loaded with the first call.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Method(Generic[T]):
         **defaults: Json,
     ) -> None:
         self.answer: Callable[[], type[Any]] = answer
-        self.call, self.words = call, words
+        self.call, self.words = call, (*re.findall(r"{(\w+)}", call), *words)
         self._whole, self._defaults = whole, defaults
         self._pick: Callable[[Any], Any] | None = None
 
@@ -62,25 +63,17 @@ class Method(Generic[T]):
         return self if client is None else MethodType(self, client)
 
     def __call__(self, client: Any, *arguments: Json, **fields: Json) -> Any:
-        """Make the call."""
         if len(arguments) > len(self.words):
             raise TypeError(f"{self.__name__}() takes only ({', '.join(self.words)}) by position")
         named = dict(zip(self.words, arguments, strict=False))
-        return client.make(self, {**self._defaults, **named, **fields})
+        request = request_fields(self.call, {**self._defaults, **named, **fields}, self._whole)
+        return client.make(lambda answer: self.value(client, answer), *request)
 
-    def request(self, fields: dict[str, Json]) -> Request:
-        """Method, path, query and body."""
-        return request_fields(self.call, fields, self._whole)
-
-    def value(self, codec: BaseCaller, answer: Response) -> T:
+    def value(self, client: BaseCaller, answer: Response) -> T:
         """What an answer means; raises `ApiError` for a refusal."""
-        value = self.read(codec, answer)
+        value = client.decoded(answer, self.answer())
         picked: T = self._pick(value) if self._pick else value
         return picked
-
-    def read(self, codec: BaseCaller, answer: Response) -> Any:
-        """The struct of an answer."""
-        return codec.decoded(answer, self.answer())
 
 
 class TextMethod(Method[str]):
@@ -89,20 +82,18 @@ class TextMethod(Method[str]):
     def __init__(self, call: str, *words: str) -> None:
         super().__init__(lambda: str, call, *words)
 
-    def read(self, codec: BaseCaller, answer: Response) -> str:
-        """The text."""
-        return str(codec.parsed(answer))
+    def value(self, client: BaseCaller, answer: Response) -> str:
+        return str(client.parsed(answer))
 
 
 class HealthMethod(Method[T]):
     """The health, which is an answer whatever its status."""
 
-    def read(self, codec: BaseCaller, answer: Response) -> Any:
-        """The struct."""
-        content = codec.content(answer)
+    def value(self, client: BaseCaller, answer: Response) -> T:
+        content = client.content(answer)
         if not isinstance(content, dict) or "status" not in content:
             raise refusal(answer.status, content)
-        return codec.decoded(Response(200, answer.headers, answer.body), self.answer())
+        return super().value(client, Response(200, answer.headers, answer.body))
 
 
 class Calls:
@@ -115,74 +106,59 @@ class Calls:
     batch = Method(lambda: schemas.memory.Stored, "POST /api/memory/batch", "memories").part(
         lambda stored: stored.results
     )
-    # A memory by its id, or a unique prefix of it (4 characters or more).
-    get = Method(lambda: schemas.memory.MemoryView, "GET /api/memory/{id}", "id")
+    get = Method(lambda: schemas.memory.MemoryView, "GET /api/memory/{id}")
     # A page of the memories that pass all filters of `ListQuery`, by default newest first.
     list = Method(lambda: schemas.memory.MemoryPage, "GET /api/memory")
-    # The memories that mention a URL containing `url` in any case, by score.
     search_url = Method(
         lambda: schemas.memory.MemoryPage, "GET /api/memory", "url", "limit", limit=5, order="score"
     ).part(lambda page: page.results)
-    # Change fields of a memory, those of `MemoryChanges`.
-    update = Method(lambda: schemas.memory.Updated, "PUT /api/memory/{id}", "id")
-    # Delete a memory for good.
-    forget = Method(lambda: schemas.memory.Deleted, "DELETE /api/memory/{id}", "id")
+    update = Method(lambda: schemas.memory.Updated, "PUT /api/memory/{id}")
+    forget = Method(lambda: schemas.memory.Deleted, "DELETE /api/memory/{id}")
     # Delete all memories that fit `ForgetBody`; with `dry_run` only count them.
     forget_matching = Method(lambda: schemas.memory.Forgotten, "POST /api/memory/forget")
-    # Delete an agent: all its memories, and its folder.
-    forget_agent = Method(
-        lambda: schemas.status.AgentForgotten, "DELETE /api/agents/{agent}", "agent"
-    )
-    # Count one more use of a memory, which raises its score; or take one of this device back.
-    reinforce = Method(lambda: schemas.memory.Reinforced, "POST /api/memory/{id}/reinforce", "id")
+    forget_agent = Method(lambda: schemas.status.AgentForgotten, "DELETE /api/agents/{agent}")
+    # Count one more use of a memory, which raises its score.
+    reinforce = Method(lambda: schemas.memory.Reinforced, "POST /api/memory/{id}/reinforce")
     # Merge a memory into another, which receives its uses, tags and references; undo it.
-    merge = Method(lambda: schemas.memory.Merged, "POST /api/memory/{id}/merge", "id", "into")
-    unmerge = Method(lambda: schemas.memory.Unmerged, "POST /api/memory/{id}/unmerge", "id")
+    merge = Method(lambda: schemas.memory.Merged, "POST /api/memory/{id}/merge", "into")
+    unmerge = Method(lambda: schemas.memory.Unmerged, "POST /api/memory/{id}/unmerge")
     # Merge duplicates, mark contradicted memories, archive faded ones; it takes seconds.
     tidy = Method(lambda: schemas.memory.Tidied, "POST /api/memory/tidy")
     # Search everything for what answers a query, best first; options are of `RecallBody`.
     recall = Method(lambda: schemas.recall.Recalled, "POST /api/recall", "query")
     # What the agent reads before its turn; options are of `ContextQuery`.
     context = Method(lambda: schemas.recall.ContextBlock, "POST /api/context", "query")
-    # The URLs, commands and paths in a text, which is not stored.
     metadata = Method(lambda: schemas.memory.MetadataFound, "POST /api/metadata", "text")
     # Earlier versions of a row, or the latest of all; options are of `HistoryQuery`.
     history = Method(lambda: schemas.memory.VersionList, "GET /api/history", "id")
-    # Record that somebody looked at values that were lost in conflicts.
     conflicts_seen = Method(
         lambda: schemas.memory.ConflictsSeen, "POST /api/conflicts/seen", "numbers"
     )
     # Restore an earlier version, or undo a writer's changes; options are of `UndoBody`.
     undo = Method(lambda: schemas.memory.Undone, "POST /api/undo")
 
-    # The hot state: what is always in the agent's context.
     hot = Method(lambda: schemas.tiers.HotView, "GET /api/hot")
-    # The same as the text of MEMORY.md.
     hot_markdown = TextMethod("GET /api/hot/markdown")
     # Merge a value into a part of the hot state, or append it there: identity, owner_profile,
     # lesson, event, task or project.
     hot_update = Method(
-        lambda: schemas.tiers.HotUpdated, "PUT /api/hot/{key}", "key", "value", whole="value"
+        lambda: schemas.tiers.HotUpdated, "PUT /api/hot/{key}", "value", whole="value"
     )
-    # Remove an entry of a part of the hot state.
-    hot_remove = Method(lambda: schemas.tiers.HotRemoved, "DELETE /api/hot/{key}", "key", "name")
+    hot_remove = Method(lambda: schemas.tiers.HotRemoved, "DELETE /api/hot/{key}", "name")
     # Write the section in MEMORY.md; where that is; whether the daemon writes it.
     hot_rebuild = Method(lambda: schemas.tiers.HotRebuilt, "POST /api/hot/rebuild")
     hot_section = Method(lambda: schemas.tiers.HotSection, "GET /api/hot/section")
     put_hot_section = Method(lambda: schemas.tiers.HotSection, "PUT /api/hot/section", "written")
-    # The tree of categories; the categories that a question leads to.
     tree = Method(lambda: schemas.tiers.TreeView, "GET /api/tree")
     tree_search = Method(lambda: schemas.tiers.TreeSearched, "POST /api/tree/search", "query")
     # The tree as indented text; the question that a model is asked for a search of it.
     tree_text = TextMethod("GET /api/tree/text")
     tree_search_prompt = TextMethod("GET /api/tree/search/prompt", "query")
-    # Add a category with its missing parents; remove one without memories; rename one.
     tree_add = Method(lambda: schemas.tiers.CategoryAdded, "PUT /api/tree", "path", "desc")
     tree_remove = Method(lambda: schemas.tiers.CategoryRemoved, "DELETE /api/tree", "path")
     tree_rename = Method(
         lambda: schemas.tiers.CategoryRenamed, "POST /api/tree/rename", "path", "to"
     )
-    # Remove the categories that are empty and long unused; undo the last rebuild or renaming.
     tree_prune = Method(lambda: schemas.tiers.TreePruned, "POST /api/tree/prune")
     tree_undo = Method(lambda: schemas.tiers.RebuildUndone, "POST /api/tree/undo")
     # A page of the archive; `query` narrows it by words.
@@ -191,10 +167,9 @@ class Calls:
     cold_init = Method(lambda: schemas.sync.Initialized, "POST /api/cold/init")
     cold_search = Method(lambda: schemas.sync.ColdFound, "POST /api/cold/search", "query", "limit")
 
-    # Key-value pairs: get, set, delete, and a page of those whose key begins with a prefix.
-    kv_get = Method(lambda: schemas.tiers.Pair, "GET /api/kv/{key}", "key")
-    kv_set = Method(lambda: schemas.tiers.PairStored, "PUT /api/kv/{key}", "key", "value")
-    kv_delete = Method(lambda: schemas.tiers.PairDeleted, "DELETE /api/kv/{key}", "key")
+    kv_get = Method(lambda: schemas.tiers.Pair, "GET /api/kv/{key}")
+    kv_set = Method(lambda: schemas.tiers.PairStored, "PUT /api/kv/{key}", "value")
+    kv_delete = Method(lambda: schemas.tiers.PairDeleted, "DELETE /api/kv/{key}")
     kv_list = Method(lambda: schemas.tiers.PairPage, "GET /api/kv", "prefix", "limit", "offset")
 
     # The facts of a text, or of up to 50; options are of `DistilBody`.
@@ -213,8 +188,7 @@ class Calls:
     )
     # An entity and what is up to `depth` relations away; without one, the best known.
     graph = Method(lambda: schemas.tiers.Graph, "GET /api/graph", "entity", "depth", "limit")
-    # Set the `type` or the `aliases` of an entity.
-    change_entity = Method(lambda: schemas.tiers.Entity, "PUT /api/graph/{name}", "name")
+    change_entity = Method(lambda: schemas.tiers.Entity, "PUT /api/graph/{name}")
     # What a note lacks: today's, or that of `ValidateBody`.
     validate = Method(lambda: schemas.upkeep.Validated, "POST /api/validate")
 
@@ -226,19 +200,15 @@ class Calls:
     add_episode = Method(lambda: schemas.learning.EpisodeStored, "POST /api/episodes")
     # The skills without their texts; a skill with its text; write a skill (`SkillBody`).
     skills = Method(lambda: schemas.learning.SkillPage, "GET /api/skills", "limit", "offset")
-    skill = Method(lambda: schemas.learning.SkillView, "GET /api/skills/{id}", "id")
+    skill = Method(lambda: schemas.learning.SkillView, "GET /api/skills/{id}")
     add_skill = Method(lambda: schemas.learning.SkillStored, "POST /api/skills")
-    # The knowledge.
     knowledge = Method(lambda: schemas.learning.KnowledgeView, "GET /api/knowledge")
 
     # The sessions, newest first (`SessionQuery`); open a session (`SessionBody`).
     sessions = Method(lambda: schemas.learning.SessionPage, "GET /api/sessions")
     start_session = Method(lambda: schemas.learning.Session, "POST /api/sessions")
-    # Show and close a session.
-    session = Method(lambda: schemas.learning.Session, "GET /api/sessions/{id}", "id")
-    archive_session = Method(
-        lambda: schemas.learning.Session, "POST /api/sessions/{id}/archive", "id"
-    )
+    session = Method(lambda: schemas.learning.Session, "GET /api/sessions/{id}")
+    archive_session = Method(lambda: schemas.learning.Session, "POST /api/sessions/{id}/archive")
 
     # The experiences of most weight (`ExperienceQuery`); those with a similar intent.
     experiences = Method(lambda: schemas.learning.ExperiencePage, "GET /api/experiences")
@@ -248,12 +218,12 @@ class Calls:
     )
     # Store an experience (`ExperienceBody`); show, use and delete one.
     add_experience = Method(lambda: schemas.learning.ExperienceView, "POST /api/experiences")
-    experience = Method(lambda: schemas.learning.ExperienceView, "GET /api/experiences/{id}", "id")
+    experience = Method(lambda: schemas.learning.ExperienceView, "GET /api/experiences/{id}")
     use_experience = Method(
-        lambda: schemas.learning.ExperienceView, "POST /api/experiences/{id}/use", "id"
+        lambda: schemas.learning.ExperienceView, "POST /api/experiences/{id}/use"
     )
     delete_experience = Method(
-        lambda: schemas.learning.ExperienceDeleted, "DELETE /api/experiences/{id}", "id"
+        lambda: schemas.learning.ExperienceDeleted, "DELETE /api/experiences/{id}"
     )
     # Take faded experiences out of recall (`PruneBody`); count them by type.
     prune_experiences = Method(lambda: schemas.learning.Pruned, "POST /api/experiences/prune")
@@ -275,13 +245,10 @@ class Calls:
     # The agent's replication; send and receive everything now (`SyncBody`).
     sync_status = Method(lambda: schemas.sync.SyncStatus, "GET /api/sync")
     sync = Method(lambda: schemas.sync.Synced, "POST /api/sync")
-    # Check that a restore from the replica would bring everything back.
     verify = Method(lambda: schemas.sync.Verification, "POST /api/restore", verify=True)
     # The devices of the replica; stop waiting for one, by id or name; use this one again.
     devices = Method(lambda: schemas.sync.DeviceList, "GET /api/devices")
-    retire_device = Method(
-        lambda: schemas.sync.DeviceRetired, "POST /api/devices/{id}/retire", "id"
-    )
+    retire_device = Method(lambda: schemas.sync.DeviceRetired, "POST /api/devices/{id}/retire")
     rejoin = Method(lambda: schemas.sync.DeviceRejoined, "POST /api/devices/rejoin")
     # Whether replicas are sealed; make the keys (`SealBody`); invite a device, see who has typed
     # the code, and answer; take part with a code, and take the keys once they are given.
@@ -304,7 +271,6 @@ class Calls:
     # A page of the watched files (`FilesQuery`); how much is indexed.
     files_list = Method(lambda: schemas.files.FilePage, "GET /api/files/list", "prefix")
     files_stats = Method(lambda: schemas.files.FilesStats, "GET /api/files/stats")
-    # Watch a folder or file of the daemon's machine; stop watching it.
     files_add = Method(lambda: schemas.files.PathAdded, "POST /api/files/paths", "path")
     files_remove = Method(lambda: schemas.files.PathRemoved, "DELETE /api/files/paths", "path")
 
@@ -315,16 +281,12 @@ class Calls:
     upkeep = Method(lambda: schemas.upkeep.UpkeepStatus, "GET /api/upkeep")
     # Import a text, a path or a database, as `ImportBody` describes it.
     import_ = Method(lambda: schemas.sync.Imported, "POST /api/import")
-    # A trial, with the newest memories, of the model that encodes texts as vectors.
     try_encoder = Method(lambda: schemas.stats.EncoderTrial, "POST /api/encoder/try")
-    # The agents of this daemon; its state, its problems, the sizes of the open agents.
     agents = Method(lambda: schemas.status.AgentList, "GET /api/agents")
     status = Method(lambda: schemas.status.Status, "GET /api/status")
-    # Every setting with its value, origin, default and help.
     config = Method(lambda: schemas.status.ConfigPage, "GET /api/config")
     # Set values by dotted key and take out the keys in `unset`: all of it, or nothing.
     configure = Method(lambda: schemas.status.ConfigChanged, "PUT /api/config", "set", "unset")
-    # Counters and sizes; the recorded days; the last two hours by minute; sizes against limits.
     metrics = Method(lambda: schemas.status.Metrics, "GET /api/metrics")
     metrics_history = Method(lambda: schemas.stats.MetricsHistory, "GET /api/metrics/history")
     live = Method(lambda: schemas.stats.LiveMetrics, "GET /api/metrics/live")
@@ -336,7 +298,6 @@ class Calls:
     use_tool = Method(
         lambda: dict[str, Any],
         "POST /api/tools/{name}",
-        "name",
         "arguments",
         "tools",
         whole="arguments",

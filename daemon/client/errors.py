@@ -25,12 +25,8 @@ class ClientError(Exception):
 class ApiError(ClientError):
     """The daemon refused the call, and changed nothing.
 
-    Attributes:
-        code: a stable word, such as `not_found`.
-        message: one sentence for people.
-        field: the field at fault, where there is one.
-        hint: how to fix it, if the message does not say so.
-        status: the HTTP status.
+    `code` is a stable word such as `not_found`, `message` a sentence for people, `field` the one at
+    fault, and `hint` how to fix it; the last two may be None.
     """
 
     def __init__(
@@ -55,12 +51,7 @@ class ApiError(ClientError):
 
 
 class DaemonUnreachable(ClientError):
-    """No daemon answers at the socket; the call had no effect.
-
-    Attributes:
-        path: the socket's file.
-        reason: what the operating system said.
-    """
+    """No daemon answers at the socket `path`, for this `reason`; the call had no effect."""
 
     text = "no daemon answers at {path}: {reason}"
 

@@ -10,7 +10,6 @@ import json
 import select
 import socket
 import time
-from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,10 +39,9 @@ class Broken(Exception):
         unsent: whether the request was still incomplete, so that the daemon can't have acted.
     """
 
-    def __init__(self, reason: str, *, begun: bool, unsent: bool = False) -> None:
-        super().__init__(reason)
-        self.begun = begun
-        self.unsent = unsent
+    def __init__(self, *, begun: bool) -> None:
+        super().__init__("the connection was closed")
+        self.begun, self.unsent = begun, False
 
 
 class BadAnswer(Exception):
@@ -162,14 +160,17 @@ class Connection:
         """Close it; repeated calls are safe."""
         self._socket.close()
 
-    def shut_down(self) -> None:
-        """End it while another thread reads from it; that thread then closes it."""
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
     def stale(self) -> bool:
         """Whether the daemon closed it, or sent unrequested data, while it was idle."""
-        return bool(self._buffer) or readable(self._socket)
+        if self._buffer:
+            return True
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
 
     def converse(self, request: bytes, until: float | None = None) -> Steps[Response]:
         """Send one request and wait for its whole answer.
@@ -211,7 +212,6 @@ class Connection:
             pass
 
     def body(self, status: int, headers: dict[str, str]) -> Steps[bytes]:
-        """The whole body of an answer."""
         if status in (204, 304):
             return b""
         length = headers.get("content-length")
@@ -261,7 +261,7 @@ class Connection:
 
     def _more(self) -> Steps[None]:
         if not (yield from self._fill()):
-            raise Broken("the connection was closed", begun=self._begun)
+            raise Broken(begun=self._begun)
 
     def _send(self, request: bytes) -> Steps[bool]:
         rest = memoryview(request)
@@ -293,17 +293,6 @@ class Connection:
         if self._until is not None and (seconds := self._until - time.monotonic()) <= 0:
             raise TimeoutError
         return Wait(seconds, self._socket, writes=writes)
-
-
-def readable(connection: socket.socket) -> bool:
-    """Whether a non-blocking socket has received bytes, or its end."""
-    try:
-        connection.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _status(line: bytes) -> int:
@@ -365,7 +354,6 @@ class Lines:
         self._rest = b""
 
     def feed(self, piece: bytes) -> list[str]:
-        """The lines that this piece completes."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         return [line.removesuffix(b"\r").decode("utf-8", "replace") for line in lines]
 

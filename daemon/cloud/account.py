@@ -90,10 +90,7 @@ def account_of(
 
     `url` names another database, complete, in place of the configured one. The configured token is
     sent only to the database that the configuration names, or that EvoClaw's file names in its
-    place.
-
-    Raises:
-        ConfigInvalid: a named file cannot be read, or has no credentials.
+    place. `ConfigInvalid`: a named file cannot be read, or has no credentials.
     """
     if settings.cold.backend == "none" and url is None:
         return None
@@ -114,7 +111,7 @@ def account_of(
     if opened is None:
         return Account(named[0], None, named[1])
     token, path = opened
-    return Account(named[0], token, named[1], str(path), readable_by_all(path))
+    return Account(named[0], token, named[1], str(path), readable_by_all(path.resolve()))
 
 
 class Known(msgspec.Struct):

@@ -52,7 +52,7 @@ _LONGEST_CHECKSUMS: Final = 67_108_864
 # Of the names, and of the data kept for each file.
 _MOST_BYTES_OF_NAMES: Final = 134_217_728
 _BYTES_PER_FILE: Final = 300
-_INVALID_ROW_ERRORS: Final = (
+_INVALID_ARCHIVE_ERRORS: Final = (
     *(tarfile.TarError, msgspec.MsgspecError, ValueError, ArithmeticError, LookupError),
     RecursionError,
 )
@@ -128,10 +128,8 @@ def write(
     """An archive in pieces of a few hundred kilobytes at most, some of them empty. Blocking.
 
     The rows are those that `spool` wrote. The files of the workspace, which may be missing, are
-    read when they are packed; the folder `never` is left out if it is in there.
-
-    Raises:
-        StoreDamaged: a file became shorter while it was read.
+    read when they are packed; the folder `never` is left out if it is in there. `StoreDamaged`: a
+    file became shorter while it was read.
     """
     packer, made_at = _Packer(), int(manifest.made_at)
     rows.flush()
@@ -230,13 +228,8 @@ def read(
 
     `into` is a folder for `rows.jsonl` and `workspace/`, which are not in it; if this raises, its
     content must not be used. An archive that takes more than `room` bytes is refused. `opened`
-    opens what is in a sealed one.
-
-    Raises:
-        InvalidInput: it was not written by this program.
-        StoreDamaged: it is cut off or damaged.
-        Conflict: a later release wrote it.
-        DiskFull: there is not enough room.
+    opens what is in a sealed one. `InvalidInput`: it was not written by this program;
+    `StoreDamaged`: it is cut off or damaged; `Conflict`: a later release wrote it; `DiskFull`.
     """
     if not stat.S_ISREG(file.stat().st_mode):
         raise InvalidInput(f"cannot use {file}: it is not a regular file")
@@ -253,7 +246,7 @@ def read(
         raise StoreDamaged(f"cannot use {file}: it is damaged", hint=_ANOTHER) from error
     except (FileExistsError, NotADirectoryError) as error:
         raise _foreign(file, "one of its files is in the place of another") from error
-    except _INVALID_ROW_ERRORS as error:
+    except _INVALID_ARCHIVE_ERRORS as error:
         if "end of" in str(error) or "truncated" in str(error):
             raise _cut_off(file) from error
         raise _foreign(file, str(error)) from error

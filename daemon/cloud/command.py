@@ -142,13 +142,7 @@ def _can_ask() -> bool:
 
 
 def _account(request: RestoreRequest, settings: Settings, env: Mapping[str, str]) -> Account:
-    """The replica to restore from, and what opens it. Blocking.
-
-    Raises:
-        InvalidInput: the URL is invalid, or contains `{agent}` and no agent is named.
-        NotFound: no replica is configured, or its file does not exist.
-        ConfigInvalid: a file that the configuration names cannot be read.
-    """
+    """The replica to restore from, and what opens it. Blocking."""
     name = request.agent or settings.agent_id
     folder = request.state_dir / "agents" / name
     place = settings.agents[name].workspace if name in settings.agents else None
@@ -175,8 +169,7 @@ def _account(request: RestoreRequest, settings: Settings, env: Mapping[str, str]
             ) from None
     if account is None:
         raise NotFound(
-            "cannot restore: the configuration names no replica",
-            hint="name a database with --url",
+            "cannot restore: the configuration names no replica", hint="name a database with --url"
         )
     if account.kind == "file":
         if not Path(account.url.removeprefix("file:")).is_file():

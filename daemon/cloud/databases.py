@@ -15,15 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from thermocline.sync import (
-    FileRemote,
-    Polls,
-    Remote,
-    SyncError,
-    TryLater,
-    Usage,
-    poll_interval,
-)
+from thermocline.sync import FileRemote, Polls, Remote, SyncError, TryLater, Usage, poll_interval
 
 from ..errors import ReplicaAway, ReplicaRefused, ThermoclineError
 from ..memory.checks import is_agent

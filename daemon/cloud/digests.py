@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from thermocline.sync import Received, Replica, Row, SqlStatement, version_of
-from thermocline.sync.ports import RowFormat
+from thermocline.sync.row_format import RowFormat
 from thermocline.sync.sealing import KIND
 
 from ..store import apply, outbox

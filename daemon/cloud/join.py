@@ -34,18 +34,11 @@ from thermocline.sync.sealing import KIND, proofs
 from ..cloud.account import CREDENTIALS_FILE
 from ..cloud.databases import as_ours, our_errors
 from ..config.settings import Rules
-from ..errors import (
-    DiskFull,
-    InvalidInput,
-    NotFound,
-    ReadOnly,
-    StoreDamaged,
-    ThermoclineError,
-    translate_os,
-)
+from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime import atomic
 from ..store import apply, outbox
+from ..store.database import translated
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
@@ -56,7 +49,6 @@ if TYPE_CHECKING:
     from .keychain import Keychain
 
 T = TypeVar("T")
-# Approximately what one processor writes and compares.
 
 
 class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,22 +143,16 @@ class Restorer:
     async def join(self) -> Outcome:
         """Restore. A failure of one agent does not stop the other restores.
 
-        Raises:
-            NotFound: there is nothing to restore.
-            Conflict: a place is not empty; nothing was changed.
-            AlreadyRunning: a daemon runs in the state folder.
-            ThermoclineError: the replica cannot be queried, or the disk refuses.
+        `NotFound`: there is nothing to restore; `Conflict`: a place is not empty, and nothing was
+        changed; `AlreadyRunning`: a daemon runs in the state folder.
         """
         state_dir = self._request.state_dir
-        try:
-            with our_errors(), locked(state_dir, "a restore"):
-                await self._unlock()
-                if self._keychain is not None:
-                    await self._keychain.save()
-                    give_keys(state_dir)
-                return await self._join_all()
-        except OSError as error:
-            raise translate_os(error, state_dir) from error
+        with translated(state_dir), our_errors(), locked(state_dir, "a restore"):
+            await self._unlock()
+            if self._keychain is not None:
+                await self._keychain.save()
+                give_keys(state_dir)
+            return await self._join_all()
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Repeat `ask` while the replica cannot be reached."""

@@ -24,8 +24,9 @@ from thermocline.sync.sealing.roster import KeyHolder
 from thermocline.sync.sealing.sealed_file import SealedHeader, UnsealedFile
 from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 
-from ..errors import Conflict, InvalidInput, StoreDamaged, translate_os
+from ..errors import Conflict, InvalidInput, StoreDamaged
 from ..runtime import atomic
+from ..store.database import translated
 from .account import KEY_FILE, RING_FILE
 
 _KEY_BYTES: Final = 32
@@ -41,7 +42,7 @@ _NO_ENTRY: Final = (
 )
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredKeys(msgspec.Struct, frozen=True):
     """What is in the keyring's file."""
 
     ring: Keyring  # the owner's keys
@@ -57,11 +58,7 @@ class Keychain:
     """The keys on this device; implements `SharedKeys`. Made on a thread.
 
     `device` returns the id of this device, which may change; `env` may name a folder of systemd's
-    credentials.
-
-    Raises:
-        StoreDamaged: a file is damaged, or belongs to another device.
-        OSError: a file cannot be read.
+    credentials. `StoreDamaged`: a file is damaged, or belongs to another device; or `OSError`.
     """
 
     def __init__(self, state_dir: Path, device: Callable[[], str], env: Mapping[str, str]) -> None:
@@ -71,23 +68,23 @@ class Keychain:
         self._is_new = private is None
         self.private = private or secrets.token_bytes(_KEY_BYTES)  # of this device
         self.public = public_key(self.private)
-        self._kept = self._read()
+        self._stored = self._read()
         self._changing = asyncio.Lock()
 
     @property
     def ring(self) -> Keyring | None:
         """The owner's keys, if this device has them."""
-        return None if self._kept is None else self._kept.ring
+        return None if self._stored is None else self._stored.ring
 
     def needed(self) -> Keyring:
         """The owner's keys; `Conflict` if this device does not have them."""
-        if self._kept is None:
+        if self._stored is None:
             raise Conflict(
                 "cannot seal: this device has no keys",
                 hint="run `thermocline seal` on the first device, and on each other one"
                 " `thermocline join` with the code that `thermocline pair` shows",
             )
-        return self._kept.ring
+        return self._stored.ring
 
     def replica(self, remote: Remote, agent: str, polls: Polls | None = None) -> Replica:
         """The sealed replica of an agent; `Conflict` without the owner's keys."""
@@ -97,14 +94,14 @@ class Keychain:
     async def begin(self) -> str:
         """Make keys for a new owner; return the recovery key, which is not stored."""
         async with self._changing:
-            if self._kept is not None:
+            if self._stored is not None:
                 raise Conflict(
                     "cannot make keys: this device has some",
                     hint="`thermocline seal --recovery` makes another recovery key for them",
                 )
             recovery_key, ring = keyring.new_recovery_key(), keyring.new_keyring()
             lock = await asyncio.to_thread(keyring.lock_for, recovery_key, ring.root)
-            await self._keep(_Kept(Keyring(ring.root, ring.epochs, lock), is_first=True))
+            await self._store(_StoredKeys(Keyring(ring.root, ring.epochs, lock), is_first=True))
             return recovery_key
 
     async def replace_recovery_key(self, remote: Remote | None) -> str:
@@ -137,13 +134,13 @@ class Keychain:
     async def take(self, ring: Keyring) -> None:
         """Keep an owner's keys, from another device or by the recovery key; else `Conflict`."""
         async with self._changing:
-            stored = self._kept
+            stored = self._stored
             if stored is not None and stored.is_published and not ring.follows(stored.ring):
                 raise Conflict(
                     "cannot take these keys: this device has those of another owner",
                     hint=f"move {self._state_dir / RING_FILE} away first, if they are not needed",
                 )
-            await self._keep(_Kept(ring))
+            await self._store(_StoredKeys(ring))
 
     async def epochs(self, remote: Remote) -> tuple[int, dict[str, int]]:
         """The present epoch of a remote, and the last epoch whose key each device has.
@@ -177,7 +174,7 @@ class Keychain:
             ring = await asyncio.to_thread(keyring.recovered, listed, recovery_key)
         except Unsealable as error:
             raise InvalidInput(f"cannot use the recovery key: {error}") from error
-        self._kept = _Kept(ring)
+        self._stored = _StoredKeys(ring)
 
     def sealed(self, content: Iterable[bytes]) -> Iterator[bytes]:
         """Seal a stream. `Conflict` without keys. Blocking."""
@@ -192,7 +189,7 @@ class Keychain:
             raise StoreDamaged(f"cannot use {file}: {error}") from error
 
     def has_epoch(self, epoch: int) -> bool:
-        return self._kept is not None and 0 < epoch <= self._kept.ring.epoch
+        return self._stored is not None and 0 < epoch <= self._stored.ring.epoch
 
     def unsealed(self, file: Path) -> BinaryIO:
         """Open what is in a sealed file; `InvalidInput` if sealed with other keys. Blocking."""
@@ -205,15 +202,15 @@ class Keychain:
     async def save(self) -> None:
         """Write what `recover` took."""
         async with self._changing:
-            kept, self._kept = self._kept, None
-            assert kept is not None
-            await self._keep(kept)
+            recovered, self._stored = self._stored, None
+            assert recovered is not None
+            await self._store(recovered)
 
     async def publish(self, remote: Remote) -> None:
         async with self._changing:
             ring = await roster.settle(remote, self.needed(), self._holder())
-            assert self._kept is not None
-            await self._keep(msgspec.structs.replace(self._kept, ring=ring, is_published=True))
+            assert self._stored is not None
+            await self._store(msgspec.structs.replace(self._stored, ring=ring, is_published=True))
 
     async def learn(self, remote: Remote) -> None:
         async with self._changing:
@@ -221,32 +218,32 @@ class Keychain:
 
     def is_switching(self, agent: str) -> bool:
         """Whether an agent's replica may have unsealed rows that are to be taken in."""
-        stored = self._kept
+        stored = self._stored
         return stored is not None and stored.is_first and agent not in stored.switched
 
     async def switched(self, agent: str) -> None:
         async with self._changing:
-            if self._kept is not None and self.is_switching(agent):
-                agents = (*self._kept.switched, agent)
-                await self._keep(msgspec.structs.replace(self._kept, switched=agents))
+            if self._stored is not None and self.is_switching(agent):
+                agents = (*self._stored.switched, agent)
+                await self._store(msgspec.structs.replace(self._stored, switched=agents))
 
     async def agent_of(self, remote: Remote, sealed: str) -> str | None:
         """The name of a sealed agent, from one of its rows; None: it has none that opens."""
-        if self._kept is None:
+        if self._stored is None:
             return None
         sql = "SELECT version, data, clocks FROM rows WHERE agent_id = ?1 ORDER BY seq DESC LIMIT 1"
         rows = await rows_of(remote, sql, sealed)
-        return agent_of(self._kept.ring, sealed, rows[0]) if rows else None
+        return agent_of(self._stored.ring, sealed, rows[0]) if rows else None
 
     def _holder(self) -> KeyHolder:
         return KeyHolder(self._device(), self.private, self.public)
 
     async def _take(self, ring: Keyring) -> None:
-        assert self._kept is not None
-        await self._keep(msgspec.structs.replace(self._kept, ring=ring))
+        assert self._stored is not None
+        await self._store(msgspec.structs.replace(self._stored, ring=ring))
 
-    async def _keep(self, stored: _Kept) -> None:
-        if stored == self._kept:
+    async def _store(self, stored: _StoredKeys) -> None:
+        if stored == self._stored:
             return
         content = encode(wrap(self.public, msgspec.json.encode(stored)))
 
@@ -255,14 +252,12 @@ class Keychain:
                 atomic.write(self._state_dir / KEY_FILE, encode(self.private).encode())
             atomic.write(self._state_dir / RING_FILE, content.encode())
 
-        try:
+        with translated(self._state_dir):
             await asyncio.to_thread(write)
-        except OSError as error:
-            raise translate_os(error, self._state_dir) from error
         self._is_new = False
-        self._kept = stored
+        self._stored = stored
 
-    def _read(self) -> _Kept | None:
+    def _read(self) -> _StoredKeys | None:
         path = self._state_dir / RING_FILE
         try:
             text = path.read_text("ascii").strip()
@@ -271,7 +266,7 @@ class Keychain:
         except UnicodeDecodeError:
             text = ""
         try:
-            return msgspec.json.decode(unwrap(self.private, decode(text)), type=_Kept)
+            return msgspec.json.decode(unwrap(self.private, decode(text)), type=_StoredKeys)
         except (Unsealable, msgspec.MsgspecError) as error:
             raise StoreDamaged(f"cannot use {path}: {error}", hint=_LOST) from error
 

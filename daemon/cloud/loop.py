@@ -27,7 +27,8 @@ from thermocline.sync import (
     Waiting,
     version_of,
 )
-from thermocline.sync.ports import RowFormat, Unreadable
+from thermocline.sync.ports import Unreadable
+from thermocline.sync.row_format import RowFormat
 from thermocline.sync.sealing.proofs import fingerprint
 
 from ..errors import NotFound, ThermoclineError, Unavailable
@@ -167,7 +168,7 @@ class Loop:
             timing=timing,
             waiting=waiting,
             now=time.time,
-            on_state=self._tell,
+            on_state=self._on_state,
             done=done,
             hold_seconds=hold_seconds,
             unsealed=unsealed,
@@ -242,7 +243,7 @@ class Loop:
         self._trouble = error
         self._report("fails", error.code, error.message, error.hint or "")
 
-    def _tell(self, state: State) -> None:
+    def _on_state(self, state: State) -> None:
         text = None
         if state.held_until is not None:
             text = f"most of the rows of sync.budget are used today: '{self.agent}' is sent later"

@@ -45,11 +45,8 @@ class TursoProvider:
     """Turso's platform API. Every method that sends is blocking.
 
     `organization` owns the databases; `group` says where they are, and must exist; `token` is an
-    API token of the organization, `api` the address of the API.
-
-    Raises:
-        InvalidInput: the API does not accept a name.
-        ReplicaRefused: the address is not usable.
+    API token of the organization, `api` the address of the API. `InvalidInput`: the API does not
+    accept a name; `ReplicaRefused`: the address is not usable.
     """
 
     def __init__(self, organization: str, group: str, token: Secret, api: str = TURSO) -> None:

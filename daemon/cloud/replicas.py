@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from thermocline.sync import (
     Device,
@@ -79,7 +80,7 @@ class Replicas:
         done: Callable[[str, float], None] = lambda _agent, _ms: None,
     ) -> None:
         self._agents = agents
-        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)))
+        self._accounts = Accounts(lambda agent: account(*astuple(agents.place(agent))))
         self._local = local
         # This device as other devices see it.
         self.device = device
@@ -107,8 +108,8 @@ class Replicas:
             problems=problems,
             replicate=self.look_after,
         )
-        self._stirred = asyncio.Event()
-        agents.followers.append(self._stirred.set)
+        self._changed = asyncio.Event()
+        agents.followers.append(self._changed.set)
 
     def changed(self, agent: str, kinds: frozenset[str]) -> None:
         loop = self._loops.get(agent)
@@ -126,10 +127,10 @@ class Replicas:
         names = await asyncio.to_thread(self._agents.names)
         self._discovery.known.update(names)
         self._owing = await asyncio.to_thread(
-            lambda: {name for name in names if outbox.unsent(self._agents.place(name)[0])}
+            lambda: {name for name in names if outbox.unsent(self._agents.place(name).folder)}
         )
         while True:
-            self._stirred.clear()
+            self._changed.clear()
             open_agents = self._agents.open_stores().keys()
             self._discovery.known |= open_agents
             for agent in sorted(open_agents | self._owing):
@@ -152,7 +153,7 @@ class Replicas:
             busy = bool(self._databases.in_use) and poll_seconds < _LOOK_SECONDS
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BUSY_SECONDS if closing or busy else _LOOK_SECONDS):
-                    await self._stirred.wait()
+                    await self._changed.wait()
 
     async def look_after(self, agent: str) -> None:
         """Replicate the agent by the account in force; report an unusable account."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from thermocline.sync import Polls, Remote, Replica, SchemaMissing
 from thermocline.sync.ports import rows_of
 
-from ..errors import ConfigInvalid, translate_os
+from ..errors import ConfigInvalid
+from ..store.database import translated
 from .account import RING_FILE
 
 if TYPE_CHECKING:
@@ -31,10 +32,8 @@ def load_keychain(state_dir: Path, device: Callable[[], str], env: Mapping[str, 
             "cannot seal: PyNaCl is not installed",
             hint="install the extra: pip install 'thermocline[seal]'; in a checkout: make seal",
         ) from error
-    try:
+    with translated(state_dir):
         keychain: Keychain = module.Keychain(state_dir, device, env)
-    except OSError as error:
-        raise translate_os(error, state_dir) from error
     return keychain
 
 

@@ -25,12 +25,12 @@ from thermocline.sync import Applied, Cursor, HybridClock, Received
 
 from ..cloud.loop import AgentLocal
 from ..config.settings import Rules
-from ..errors import AlreadyRunning, Conflict, StoreDamaged, translate_os
+from ..errors import AlreadyRunning, Conflict, StoreDamaged
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
 from ..store import kinds, meta, tree_rows
 from ..store.agent_paths import DeviceId, StateLock
-from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translate
+from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translated
 from ..store.limits import enforce_limits, fill_warm
 from ..store.meta import read_clock
 from ..store.schema import BULK, MIGRATIONS
@@ -334,13 +334,8 @@ class Staging(AgentLocal):
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Run it on the thread, to its end even if the caller is cancelled."""
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self._thread, function)
-        except sqlite3.Error as error:
-            raise translate(error, self.path) from error
-        except OSError as error:
-            raise translate_os(error, self.path) from error
+        with translated(self.path):
+            return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     def _open(self) -> sqlite3.Connection:
         self._close()

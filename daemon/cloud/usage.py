@@ -58,10 +58,7 @@ class UsageLog:
     def of(self, url: str, prices: Prices, budget: int) -> CloudUsage:
         """What a database was used for, today and this month."""
         days, today = self._days.get(url, {}), self._day()
-        month = sum(
-            (used for day, used in days.items() if day[:7] == today[:7]),
-            start=Usage(),
-        )
+        month = sum((used for day, used in days.items() if day[:7] == today[:7]), start=Usage())
         return CloudUsage(_totals(days.get(today, Usage()), prices), _totals(month, prices), budget)
 
     def hold_seconds(self, url: str, budget: int) -> float:

@@ -20,11 +20,12 @@ import msgspec
 
 from ..cloud.account import Account
 from ..cloud.replicas import Replicas
-from ..errors import DiskFull, NotFound, Unavailable, translate_os
+from ..errors import DiskFull, NotFound, Unavailable
 from ..runtime.problems import Problems
 from ..schemas.sync import Verification
 from ..store import meta, outbox
 from ..store.agents import Agents
+from ..store.database import translated
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named
@@ -63,10 +64,7 @@ class Verifier:
     async def verify(self, agent: str) -> Verification:
         """Restore into a temporary folder and compare; the result is recorded in the memory.
 
-        Raises:
-            NotFound: the agent does not exist, or is not replicated.
-            ReplicaAway: the replica cannot be reached.
-            ThermoclineError: the replica or the disk refuses.
+        `NotFound`: the agent does not exist, or is not replicated.
         """
         async with self._one, self._agents.use(agent, create=False, quietly=True) as store:
             began = time.monotonic()
@@ -75,10 +73,8 @@ class Verifier:
             account = await self._replicas.account(agent)
             if account is None:
                 raise NotFound(f"'{agent}' is not replicated")
-            try:
+            with translated(self._state_dir):
                 folder = await asyncio.to_thread(self._folder, store.place.database)
-            except OSError as error:
-                raise translate_os(error, self._state_dir) from error
             try:
                 printed = await _restore(account, agent, folder)
             finally:

@@ -30,12 +30,7 @@ _SECRET = re.compile(r"(?<=://)[^/?#]*(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One error; its `str` is a line for people.
-
-    Attributes:
-        source: the file, or `--set`.
-        key: dotted; empty when the fault is in the file as a whole.
-    """
+    """One error, of a key or of a file as a whole; its `str` is a line for people."""
 
     source: str
     key: str
@@ -116,12 +111,7 @@ def _cut(text: str) -> str:
 
 
 def check(document: Json, source: str) -> tuple[dict[str, Json], list[Fault]]:
-    """The valid values of a layer as nested dicts, and all its faults.
-
-    Args:
-        document: the parsed layer, its objects as `Pairs`.
-        source: the layer's name in the faults.
-    """
+    """The valid values of a layer as nested dicts, and all its faults, which name the `source`."""
     checker = _Checker(source)
     return checker.section(Settings, document, ()), checker.faults
 
@@ -223,7 +213,6 @@ class _Checker:
         return values
 
     def entries(self, kind: Any, value: Json, path: KeyPath) -> dict[str, Json]:
-        """The valid entries of a map with free keys."""
         key, inner_kind = get_args(kind)
         values = {}
         for name, inner in self.pairs(value, path):

@@ -45,11 +45,7 @@ def keys(loaded: Loaded) -> list[ConfigKey]:
 
 
 def change_of(sets: Sequence[str], unset: Sequence[str]) -> ConfigChange:
-    """Parse `key.path=value` texts and keys into a change.
-
-    Raises:
-        ConfigInvalid: a text has another form.
-    """
+    """`key.path=value` texts and keys as a change; `ConfigInvalid`: a text has another form."""
     values: dict[str, Json] = {}
     faults = []
     for text in sets:
@@ -78,10 +74,7 @@ def edit(
     sets: Sequence[str] = (),
     system_file: Path = SYSTEM_FILE,
 ) -> tuple[Path, Loaded]:
-    """Change the user's layer, durably. Blocking.
-
-    Returns:
-        The file, and the configuration that the layers have with it.
+    """Change the user's layer, durably; return its file, and the configuration with it. Blocking.
 
     Raises:
         ConfigInvalid: the change or a layer has an error; nothing was written.

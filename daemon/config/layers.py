@@ -35,13 +35,7 @@ _KEY = re.compile(r'("(?:[^"\\]|\\.)*"|[^."=]+)(\.|=|\Z)')
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One source of settings, parsed but not yet checked.
-
-    Attributes:
-        name: its file, or `--set`.
-        document: an object as `Pairs`.
-        warnings: keys without effect.
-    """
+    """A file or `--set`, parsed but not yet checked: an object as `Pairs`."""
 
     name: str
     document: Json
@@ -91,11 +85,7 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
 
 
 def assignment(text: str) -> Layer | Fault:
-    """The layer of one `--set key.path=value`.
-
-    A name with a dot in it is put in double quotes, as a JSON string:
-    `access.users."jane.doe"=read`.
-    """
+    """The layer of one `--set key.path=value`; a name with a dot is quoted, as a JSON string."""
     path, rest = split(text)
     if not path or rest is None:
         return Fault(SET, "", f"expected key.path=value, got {shown(text)}")
@@ -116,11 +106,7 @@ def value_of(text: str) -> Json:
 
 
 def parse(text: str) -> Json:
-    """JSON with its objects as `Pairs`.
-
-    Raises:
-        ValueError: it is not JSON; the message says where.
-    """
+    """JSON with its objects as `Pairs`; `ValueError` says where it is not JSON."""
     if not text.strip():
         raise ValueError("is empty; expected an object, at least {}")
     try:
@@ -262,7 +248,6 @@ def _joined(pairs: list[tuple[str, Json]]) -> Pairs:
 
 
 def _names_of(key: str, block: Json) -> dict[KeyPath, KeyPath | None] | None:
-    """The names of the system whose block it is."""
     if key == "consolidation":
         return _EVOCLAW
     if key not in {_BLOCK, "index"} or not isinstance(block, Pairs):

@@ -29,9 +29,7 @@ _log = logging.getLogger(__name__)
 class LiveSettings:
     """Holds the settings in force. Readers ask for `settings` each time and do not keep it.
 
-    Args:
-        loaded: what the daemon started with.
-        env, config_file, sets: its sources, to read them again.
+    They are `loaded`, and read again from `env`, `config_file` and `sets`.
     """
 
     def __init__(
@@ -51,7 +49,6 @@ class LiveSettings:
         self._editing = asyncio.Lock()
 
     def current(self) -> Settings:
-        """The settings in force, as a function for those who need one."""
         return self.settings
 
     async def run(
@@ -90,12 +87,7 @@ class LiveSettings:
         return ConfigPage(keys(self._loaded), files, None if writes is None else str(writes))
 
     async def edit(self, change: ConfigChange, problems: Problems) -> ConfigChanged:
-        """Change the user's layer, durably, and apply it at once.
-
-        Raises:
-            ConfigInvalid: anything has a fault; nothing was written.
-            OSError: the disk refused; nothing was written.
-        """
+        """Change the user's layer, durably, and apply it at once; raises as `editing.edit`."""
         async with self._editing:
             file, loaded = await asyncio.to_thread(
                 edit, change, self._env, self._config_file, self._sets

@@ -53,14 +53,8 @@ def load(
 ) -> Loaded:
     """Read all layers, lowest first: `layer_files`, then `sets`, over the defaults.
 
-    A later layer wins key by key. Paths that begin with `~` are made absolute with `$HOME`.
-
-    Args:
-        env: the environment.
-        config_file: must exist; the other files need not.
-        sets: `key.path=value` each, the last the strongest.
-        system_file: replaces `/etc/thermocline/config.json`.
-        instead: replaces the file that it is named after.
+    A later layer wins key by key. Paths that begin with `~` are made absolute with `$HOME`. Only
+    `config_file` must exist; `instead` replaces the file that it is named after.
 
     Raises:
         ConfigInvalid: anything has a fault; the message lists every fault, a line each.

@@ -25,12 +25,10 @@ class Where(msgspec.Struct, frozen=True):
     project: Path | None = None
 
     def config(self) -> Path:
-        """The folder of configuration by the XDG rules."""
         folder = self.env.get("XDG_CONFIG_HOME", "")
         return Path(folder) if folder.startswith("/") else self.home / ".config"
 
     def inside(self, name: str, own: Path) -> Path:
-        """A folder in the project, or the user's own."""
         return self.project / name if self.project else own
 
     def agents_md(self) -> Path | None:

@@ -113,10 +113,7 @@ class Change(msgspec.Struct, frozen=True):
         copy = _copy_of(path)
         if copy is not None and (not self.is_first or _read(copy) == text):
             return copy
-        number, free = 1, path.with_name(path.name + _COPY)
-        while os.path.lexists(free):
-            number += 1
-            free = path.with_name(f"{path.name}{_COPY}-{number}")
+        free = atomic.numbered(path.with_name(path.name + _COPY))
         atomic.write(free, text.encode(), _mode(path))
         return free
 

@@ -18,9 +18,7 @@ class CannotEdit(ValueError):
 def put(text: str, table: str, values: Mapping[str, Any]) -> str:
     """The text with a table of strings and lists of strings, which replaces one of that name.
 
-    Raises:
-        CannotEdit: the result would not be what is meant.
-        tomllib.TOMLDecodeError: the text is not TOML.
+    `CannotEdit`: the result would not be what is meant; `tomllib.TOMLDecodeError`: it is not TOML.
     """
     # TOML's strings are those of JSON, but for pairs of surrogates and the character DEL.
     texts = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
@@ -40,12 +38,7 @@ def put(text: str, table: str, values: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, table: str) -> str:
-    """The text without a table and the tables below it.
-
-    Raises:
-        CannotEdit: the result would not be what is meant.
-        tomllib.TOMLDecodeError: the text is not TOML.
-    """
+    """The text without a table and the tables below it; raises as `put`."""
     wanted = tomllib.loads(text)
     keys = table.split(".")
     # The text up to a header is valid by itself, unless that stands in a multi-line string.
@@ -77,7 +70,6 @@ def _cannot(table: str) -> CannotEdit:
 
 
 def _without(document: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
-    """A document without the value at a path, and without empty tables."""
     values: dict[str, Any] = {}
     for name, value in document.items():
         if keys == [name]:

@@ -10,6 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from ..client.caller import Caller
+from ..client.calls import Calls
 from ..client.errors import ClientError
 from ..config import Settings, load
 from ..errors import ConfigInvalid
@@ -89,7 +90,7 @@ def begin(
     status: Status | None = None
     silence: ClientError | None = None
     try:
-        status = client.ask(Status, "GET", "/api/status")
+        status = Calls.status(client)
     except ClientError as error:
         silence = error
     named = state_dir or (status.state_dir if status else None)

@@ -129,7 +129,7 @@ def model(context: DeviceContext) -> Iterator[CheckResult]:
     except ThermoclineError as error:
         yield failure(error.message, error.hint or "")
     else:
-        if keys is not None and readable_by_all(keys):
+        if keys is not None and readable_by_all(keys.resolve()):
             text = f"every user of this device can read the models' keys in {keys}"
             yield warning(text, f"chmod 600 {keys}")
     bases = {*llm.api_bases.values(), *([llm.api_base] if llm.api_base else [])}

@@ -21,7 +21,7 @@ from ..store.chunk_tables import FileFingerprint
 from ..store.database import translate
 from ..store.transaction import Event
 from . import walker
-from .index_database import FileReader, IndexDatabase, ReadFile
+from .index_database import IndexDatabase, ReadFile, read_file
 from .scanning import IndexRoot, Scan, missing, root_stand, roots_of, scan
 from .walker import Identity
 
@@ -31,7 +31,6 @@ _MANY: Final = 2_000
 # The pause after a failure.
 _AGAIN_SECONDS: Final = 5.0
 _FAILED: Final = "index_failed"
-_BEING_WRITTEN_SECONDS: Final = 0.1
 # The longest wait of each file for recalls, in steps of 5 ms.
 _PAUSES: Final = 20
 # Between two events of progress.
@@ -70,7 +69,6 @@ class ChunkIndex:
         self._brought = brought
         self._problems = problems
         self._database = IndexDatabase(store.place)
-        self._reader = FileReader(thread)
         self._place = store.place
         self._not_before = 0.0
         self.roots: list[IndexRoot] = []
@@ -98,7 +96,6 @@ class ChunkIndex:
 
     @property
     def state(self) -> IndexState:
-        """The state of the index."""
         return IndexState(
             dirty=not self.in_step.is_set(),
             syncing=self._task is not None and not self._task.done(),
@@ -111,7 +108,6 @@ class ChunkIndex:
         )
 
     def paths(self) -> list[WatchedPath]:
-        """The watched paths."""
         granted = {str(path) for path in self._granted}
         return [
             WatchedPath(
@@ -251,8 +247,6 @@ class ChunkIndex:
                 # The next attempt scans everything.
                 self.mark_dirty()
                 raise
-            if self._reader.unsettled:
-                await asyncio.sleep(_BEING_WRITTEN_SECONDS)
         self.last = FilesBrought(**counts)
         self._last_sync_at = self.store.now
         self._to_read = 0
@@ -339,21 +333,17 @@ class ChunkIndex:
     ) -> str:
         """Index one file; return the change, or ""."""
         stand, reason = result.present[path], result.reasons.get(path, "")
-        file: ReadFile | None = ReadFile(path, stand, reason=reason)
+        file = ReadFile(path, stand, reason=reason)
         if not reason:
             try:
                 limit = self._rules().max_file_kb * 1024
-                file = await self._reader.read(path, self.place_of(path), limit)
+                file = await read_file(path, self.place_of(path), limit, self._thread)
             except FileNotFoundError:
                 if path in known:
                     gone.add(path)
                 return ""
             except OSError as error:
                 file = ReadFile(path, stand, reason=reason_of(error))
-        if file is None:
-            self._paths.add(path)
-            self._dirty()
-            return ""
         take = partial(self._database.take, file, self._rules(), moves, gone, self.store.now)
         return await self._run(take)
 

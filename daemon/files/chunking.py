@@ -6,25 +6,20 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ..config.settings import IndexSettings
+from ..memory.front_matter import Meta, front_matter
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-Meta: TypeAlias = dict[str, Any]
 _LINE_ENDS: Final = re.compile(r"\r\n?")
 _SENTENCE: Final = re.compile(r"[.!?…][\"'”’)\]*_]*(?=\s)\s+|[。！？]|\n[ \t]*\n\s*")
 _BLANKS: Final = re.compile(r"(?:[ \t]*\n)+")
 _SPACE: Final = re.compile(r"\s")
-# The longest front matter, in lines.
-_FRONT: Final = 200
-_FENCES: Final = frozenset({"---", "..."})
-_FIELD: Final = re.compile(r"([A-Za-z0-9_][\w .-]{0,63}):(?:\s+(.*))?$")
-_ITEM: Final = re.compile(r"\s*-\s+(.*)")
 # The quality of a place to cut.
 _AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
 
@@ -93,9 +88,10 @@ def cut(text: str, rules: IndexSettings, *, markdown: bool) -> Cut:
     With `markdown` the text may have headings, code and tables.
     """
     text = _LINE_ENDS.sub("\n", text.removeprefix("\ufeff"))
-    meta, begin = _front_matter(text)
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     read = _Text(text, [*starts, len(text)])
+    meta, number = front_matter(text)
+    begin = read.lines[number]
     if not text.strip():
         return Cut([], "", {}, 0 if not text else len(starts) - text.endswith("\n"))
     if markdown:
@@ -230,37 +226,3 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 def _chunk(read: _Text, start: int, end: int, name: str) -> Chunk:
     start, end = _trimmed(read.text, start, end)
     return Chunk(read.text[start:end], read.line_at(start), read.line_at(end - 1), name)
-
-
-def _front_matter(text: str) -> tuple[Meta, int]:
-    """The fields between two lines of dashes at the beginning, and where the text continues.
-
-    Only plain values and lists; anything else is left out.
-    """
-    lines = text.split("\n", _FRONT)
-    if lines[0].rstrip() != "---":
-        return {}, 0
-    close = next((at for at, line in enumerate(lines[1:-1], 1) if line.rstrip() in _FENCES), 0)
-    if not close:
-        return {}, 0
-    meta: Meta = {}
-    name = ""
-    for line in lines[1:close]:
-        if field := _FIELD.match(line):
-            name, meta[field[1]] = field[1], _value((field[2] or "").strip())
-        elif name and (item := _ITEM.match(line)):
-            before = meta[name]
-            meta[name] = [*(before if isinstance(before, list) else []), _plain(item[1])]
-    return meta, sum(len(line) + 1 for line in lines[: close + 1])
-
-
-def _value(text: str) -> str | list[str]:
-    if text.startswith("[") and text.endswith("]"):
-        return [_plain(part) for part in text[1:-1].split(",") if part.strip()]
-    return _plain(text)
-
-
-def _plain(text: str) -> str:
-    text = text.strip()
-    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
-    return text[1:-1] if quoted else text

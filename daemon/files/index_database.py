@@ -26,8 +26,6 @@ from .scanning import fingerprint_of
 
 _DESCRIBING: Final = ("description", "summary", "aliases", "tags", "keywords", "category")
 _NOT_MARKDOWN: Final = (".txt", ".text")
-# After this many attempts a file that is still being written is read as it is.
-_ATTEMPTS: Final = 3
 # A file that changed less than this before it was read may change again with the same times.
 _JUST_NOW_NS: Final = 50_000_000
 
@@ -41,45 +39,32 @@ class ReadFile(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class FileReader:
-    """Reads files on the thread of the index; a file that is being written is left for later."""
+async def read_file(
+    path: str, place: tuple[Path, str] | None, limit: int, thread: Executor
+) -> ReadFile:
+    """Read a file on the thread of the index.
 
-    def __init__(self, thread: Executor) -> None:
-        self._thread = thread
-        self._attempts: dict[str, int] = {}
+    `path` is its path in the index; `place` a folder and the path below it, None if its root was
+    removed; `limit` the largest size in bytes. What may change again with the same times, since it
+    is being written, is read again by the next scan.
+    """
+    import aiofiles  # noqa: PLC0415 - when there is something to read
 
-    @property
-    def unsettled(self) -> bool:
-        """Whether a file is left for later."""
-        return bool(self._attempts)
-
-    async def read(self, path: str, place: tuple[Path, str] | None, limit: int) -> ReadFile | None:
-        """Read a file; None if it is being written.
-
-        `path` is its path in the index; `place` a folder and the path below it, None if its root
-        was removed; `limit` the largest size in bytes.
-        """
-        import aiofiles  # noqa: PLC0415 - when there is something to read
-
-        if place is None:
-            raise FileNotFoundError
-        loop = asyncio.get_running_loop()
-        handle = await loop.run_in_executor(self._thread, partial(walker.open_below, *place))
-        async with aiofiles.open(handle, "rb", executor=self._thread) as file:
-            first = fingerprint_of(os.fstat(handle))
-            if first.size > limit:
-                reason = f"it has {first.size // 1024} KB, the limit is {limit // 1024} KB"
-                return ReadFile(path, first, reason=reason)
-            content = await file.read(limit + 1)
-            stand = fingerprint_of(os.fstat(handle))
-        unsettled = stand != first or len(content) != stand.size
-        attempts = self._attempts.pop(path, 0) + 1
-        if unsettled and attempts < _ATTEMPTS:
-            self._attempts[path] = attempts
-            return None
-        if unsettled or time.time_ns() - stand.mtime < _JUST_NOW_NS:
-            stand = msgspec.structs.replace(stand, ctime=0)
-        return ReadFile(path, stand, content)
+    if place is None:
+        raise FileNotFoundError
+    loop = asyncio.get_running_loop()
+    handle = await loop.run_in_executor(thread, partial(walker.open_below, *place))
+    async with aiofiles.open(handle, "rb", executor=thread) as file:
+        first = fingerprint_of(os.fstat(handle))
+        if first.size > limit:
+            reason = f"it has {first.size // 1024} KB, the limit is {limit // 1024} KB"
+            return ReadFile(path, first, reason=reason)
+        content = await file.read(limit + 1)
+        stand = fingerprint_of(os.fstat(handle))
+    changed = stand != first or len(content) != stand.size
+    if changed or time.time_ns() - stand.mtime < _JUST_NOW_NS:
+        stand = msgspec.structs.replace(stand, ctime=0)
+    return ReadFile(path, stand, content)
 
 
 def text_of(content: bytes, *, own: bool) -> tuple[str, str]:
@@ -90,7 +75,7 @@ def text_of(content: bytes, *, own: bool) -> tuple[str, str]:
         text = content.decode()
     except UnicodeDecodeError:
         return "", "it is not valid UTF-8"
-    return (memory_md.outside_section(text, keep_lines=True) if own else text), ""
+    return (memory_md.outside_section(text) if own else text), ""
 
 
 def content_of(path: str, text: str, digest: str, rules: IndexSettings) -> FileContent:

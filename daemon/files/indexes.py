@@ -66,7 +66,7 @@ class Indexes:
         self._indexes: dict[str, ChunkIndex] = {}
         self._soon = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._watcher = Watcher(self._told)
+        self._watcher = Watcher(self._on_changes)
         self._watched: dict[str, Identity] = {}
         self._looking = asyncio.Lock()
         self._lost_until = 0.0
@@ -93,7 +93,6 @@ class Indexes:
         return tuple(Path(os.path.realpath(path)) for path in self._granted.get(agent, ()))
 
     def of(self, store: AgentStore) -> ChunkIndex:
-        """The index of an open agent."""
         agent = store.place.agent
         index = self._indexes.get(agent)
         if index is None or index.store is not store:
@@ -210,7 +209,7 @@ class Indexes:
             index.watching = bool(folders) or (self._rules().watch and not index.folders)
         return changes
 
-    def _told(self) -> None:
+    def _on_changes(self) -> None:
         with suppress(RuntimeError):  # The daemon has stopped.
             self._loop.call_soon_threadsafe(self._soon.set)
 

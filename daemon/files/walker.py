@@ -156,13 +156,13 @@ class _Walk(msgspec.Struct):
                 yield Skipped(shown, "its name is too long or not valid UTF-8")
                 continue
             try:
-                yield from self._one(folder, name, path, depth)
+                yield from self._entry(folder, name, path, depth)
             except FileNotFoundError:
                 continue  # Removed since the folder was listed.
             except OSError as error:
                 yield Skipped(path, reason_of(error))
 
-    def _one(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
+    def _entry(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode) and depth == _DEPTH:
             yield Skipped(path, f"it is over {_DEPTH} folders deep")

@@ -44,33 +44,22 @@ _NEW_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_
 _IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
 
 
-class Left(msgspec.Struct, frozen=True):
-    """A file that cannot be replicated, and why."""
-
-    path: str
-    stand: Fingerprint
-    why: str
-
-
 class FolderChanges(msgspec.Struct):
     """The changes on a disk."""
 
     changed: list[FoundNote] = []  # new and changed files
     vanished: list[str] = []  # removed files
-    left: list[Left] = []  # files that cannot be replicated
+    left: list[Skipped] = []  # files that cannot be replicated
     unfinished: list[str] = []  # temporary files of a killed process
     more: bool = False  # whether there may be more changes, since the limit was reached
 
 
-def compare(
-    top: Path, known: Mapping[str, Fingerprint], left: Mapping[str, Left], never: Identity
-) -> FolderChanges:
+def compare(top: Path, known: Mapping[str, Fingerprint], never: Identity) -> FolderChanges:
     """Compare a workspace's files with their known stands. Blocking.
 
     If the folder is missing, or all of several known files are, it is probably not mounted, and no
     file counts as removed. `top` is the folder `memory`; a link is not followed. `known` are the
-    known stands of files by path, `left` the files that the last call could not take, read again
-    only if changed; `never` is the device and inode of a folder that is skipped.
+    known stands of files by path, `never` the device and inode of a folder that is skipped.
     """
     result = FolderChanges()
     if not top.is_dir():
@@ -86,7 +75,7 @@ def compare(
         return known.get(path) != _stand_of(status)
 
     with closing(walker.walk(top, FOLDER, never, wanted)) as files:
-        skipped = _look_at(files, left, result)
+        skipped = _look_at(files, result)
     if not result.more:
         here = {path for path, stand in known.items() if stand != NOWHERE}
         barred = tuple(f"{path}/" for path in skipped)
@@ -96,9 +85,7 @@ def compare(
     return result
 
 
-def _look_at(
-    files: Generator[Open | Skipped, None, None], left: Mapping[str, Left], result: FolderChanges
-) -> list[str]:
+def _look_at(files: Generator[Open | Skipped, None, None], result: FolderChanges) -> list[str]:
     """Read changed files into `result`; return the paths that were skipped."""
     skipped: list[str] = []
     room = _LOOK_BYTES
@@ -107,13 +94,9 @@ def _look_at(
             skipped.append(file.path)
             continue
         stand = _stand_of(os.fstat(file.handle))
-        before = left.get(file.path)
-        if before is not None and before.stand == stand:
-            result.left.append(before)
-            continue
         if stand.size > LARGEST:
             why = f"it has {stand.size // 1024} KB, the limit is {LARGEST // 1024} KB"
-            result.left.append(Left(file.path, stand, why))
+            result.left.append(Skipped(file.path, why))
             continue
         content = _read_whole(file.handle, stand.size)
         if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
@@ -121,7 +104,8 @@ def _look_at(
         try:
             result.changed.append(FoundNote(file.path, stand, content.decode()))
         except UnicodeDecodeError:
-            result.left.append(Left(file.path, stand, "it is not valid UTF-8"))
+            result.left.append(Skipped(file.path, "it is not valid UTF-8"))
+            continue
         room -= len(content)
         if room < 0:
             result.more = True
@@ -274,7 +258,6 @@ class Workspaces:
         self._state_dir = state_dir
         self._wanted = wanted
         self._problems = problems
-        self._left: dict[str, dict[str, Left]] = {}
         # Two agents may share a folder.
         self._one_at_a_time = asyncio.Lock()
 
@@ -291,7 +274,6 @@ class Workspaces:
                 barred = await _put_out(store, top)
             except OSError as error:
                 raise translate_os(error, top) from error
-        self._left[agent] = {item.path: item for item in left}
         self._report(agent, top, [*left, *barred])
 
     async def keep_all(self, stores: Iterable[AgentStore]) -> None:
@@ -307,12 +289,11 @@ class Workspaces:
             else:
                 self._problems.clear(_TROUBLE, agent)
 
-    async def _take_in(self, store: AgentStore, top: Path) -> list[Left]:
-        left = self._left.get(store.place.agent, {})
+    async def _take_in(self, store: AgentStore, top: Path) -> list[Skipped]:
         never = walker.identity(self._state_dir)
         while True:
             known = await store.read(notes.known)
-            seen = await asyncio.to_thread(compare, top, known, left, never)
+            seen = await asyncio.to_thread(compare, top, known, never)
             if seen.changed or seen.vanished:
                 news = partial(notes.take, files=seen.changed, vanished=seen.vanished)
                 await store.write(news)
@@ -322,7 +303,7 @@ class Workspaces:
             await asyncio.to_thread(remove_unfinished, top, seen.unfinished)
         return seen.left
 
-    def _report(self, agent: str, top: Path, left: Sequence[Left | Skipped]) -> None:
+    def _report(self, agent: str, top: Path, left: Sequence[Skipped]) -> None:
         named = first_names([f"{item.path} ({item.why})" for item in left], _NAMED, "; ")
         self._problems.set(
             _LEFT_OUT,

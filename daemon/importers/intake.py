@@ -215,12 +215,7 @@ class Intake:
     def _uses(self, key: str) -> int:
         """The uses that the memory has, or will have with the uses already counted."""
         known = memory_rows.fetch(self.tx.db, key)
-        if known is not None:
-            return known.access_count
-        below = self.tx.db.execute(
-            "SELECT total(access_count) FROM memories WHERE merged_into = ?", (key,)
-        ).fetchone()
-        return uses.counted(self.tx.db, key)[0] + int(below[0])
+        return uses.counted(self.tx.db, key) if known is None else known.access_count
 
     def _offer(
         self,

@@ -62,7 +62,7 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
 
 def statements(page: str) -> Iterator[tuple[int, str, str]]:
     """Each statement outside the daemon's section: its first line's number, category and text."""
-    page = _COMMENT.sub("", outside_section(page, keep_lines=True))
+    page = _COMMENT.sub("", outside_section(page))
     headings: list[tuple[int, str]] = []
     begun, fence = 0, ""
     lines: list[str] = []

@@ -11,14 +11,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, TypeAlias, get_args
+from typing import Any, BinaryIO, Final, get_args
 
 from thermocline.sync import Row
 
 from ..errors import InvalidInput, ThermoclineError
 from ..memory.checks import shown as quoted
 from ..memory.hot.state import TOP_KEYS, number
-from ..memory.records import Json
+from ..memory.records import FileFormat, Json
 from ..memory.scoring import DAY
 from ..runtime import atomic
 from ..store import apply
@@ -30,11 +30,9 @@ from . import memory_md, tier_files, warm_file
 from .intake import THERE, ImportReport, Intake
 from .values import Parsed, reason, unexpected, unknown_keys
 
-Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
-
-FORMATS: Final[tuple[str, ...]] = get_args(Format)
+FORMATS: Final[tuple[str, ...]] = get_args(FileFormat)
 # The tree before the memories, which would create their categories without a description.
-FILES: Final[dict[str, Format]] = {
+FILES: Final[dict[str, FileFormat]] = {
     TREE_FILE: "tree",
     WARM_FILE: "warm",
     HOT_FILE: "hot",
@@ -74,7 +72,7 @@ def take(
     content: bytes,
     name: str,
     intake: Intake,
-    expected: Format | None = None,
+    expected: FileFormat | None = None,
     *,
     written_at: float,
     shown: str | None = None,
@@ -111,7 +109,7 @@ def take(
 
 
 def take_document(
-    document: Json, format_: Format, intake: Intake, name: str, written_at: float
+    document: Json, format_: FileFormat, intake: Intake, name: str, written_at: float
 ) -> int:
     """Import a JSON document; return the number of its entries."""
     parse, take_in = _JSON_FORMATS[format_]
@@ -151,7 +149,7 @@ def parse_metrics(document: Json, now: float) -> Parsed[dict[str, float]]:
     return Parsed(values, (*faults, *unknown_keys(dict.fromkeys(unknown, 1))))
 
 
-_JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[..., None]]]] = {
+_JSON_FORMATS: Final[dict[FileFormat, tuple[Callable[..., Parsed[Any]], Callable[..., None]]]] = {
     "hot": (tier_files.parse_hot, Intake.hot),
     "warm": (warm_file.parse, Intake.memories),
     "tree": (tier_files.parse_tree, Intake.categories),
@@ -159,7 +157,7 @@ _JSON_FORMATS: Final[dict[Format, tuple[Callable[..., Parsed[Any]], Callable[...
 }
 
 
-def format_of(content: bytes, name: str, expected: Format | None = None) -> Format:
+def format_of(content: bytes, name: str, expected: FileFormat | None = None) -> FileFormat:
     """The format of a file: as given, or by its name, or by its content; else `InvalidInput`."""
     if expected is None:
         return _by_name(name) or _by_content(content)
@@ -194,7 +192,7 @@ def rows_in(lines: BinaryIO, name: str, report: ImportReport) -> Iterator[Row]:
         report.note(name, f"{bad} lines are not rows")
 
 
-def _by_name(name: str) -> Format | None:
+def _by_name(name: str) -> FileFormat | None:
     for known, format_ in FILES.items():
         if name == known or name.startswith(f"{known}."):
             return format_
@@ -203,13 +201,13 @@ def _by_name(name: str) -> Format | None:
     return None
 
 
-def _by_content(content: bytes) -> Format:
+def _by_content(content: bytes) -> FileFormat:
     if are_rows(content, whole=True):
         return "rows"
     try:
         document = _json(content)
     except InvalidInput as error:
-        raise _untold(f": {error.message}") from error
+        raise _unknown_format(f": {error.message}") from error
     if isinstance(document, list) and all(isinstance(item, dict) for item in document):
         return "warm"
     if isinstance(document, dict):
@@ -225,10 +223,10 @@ def _by_content(content: bytes) -> Format:
             for entry in values
         ):
             return "warm"
-    raise _untold("")
+    raise _unknown_format("")
 
 
-def _untold(reason: str) -> InvalidInput:
+def _unknown_format(reason: str) -> InvalidInput:
     return InvalidInput(
         f"cannot tell what the file is{reason}",
         field="format",

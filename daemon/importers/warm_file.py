@@ -128,7 +128,6 @@ class _Record(Fields):
         self._content = Fields(f"{where}.content", inner, faults)
 
     def unknown(self) -> Iterator[str]:
-        """The unknown keys."""
         yield from (name for name in self.fields if name not in _KNOWN)
         inner = self._content.fields
         yield from (f"content.{name}" for name in inner if name not in _KNOWN_CONTENT)

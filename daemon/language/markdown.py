@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
+from ..memory.front_matter import front_matter
 from .vocabulary import words
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ _NO_WORDS: Final = re.compile(r"[\s|:=*_-]{3,}$|\s*\|")
 # The title of a note does not describe its parts.
 _TITLE: Final = re.compile(r"[0-9]{4}|\b(?:daily|notes?|journal|log)\b", re.IGNORECASE)
 _NESTING: Final = 100
-_FRONT_MATTER: Final = 60
 _MARKS: Final = frozenset({"strong", "s"})
 # What a bold mark may stand between, beside blanks.
 _BEFORE: Final = "([{–—:"
@@ -76,7 +76,8 @@ def items(text: str) -> list[Item]:
     A list belongs to the paragraph right before it, or one before it that ends in a colon. Front
     matter, tables and rules are left out, and what is nested more than 50 levels deep.
     """
-    lines = _without_front_matter(text.splitlines())
+    lines, front = text.splitlines(), front_matter(text)[1]
+    lines[:front] = [""] * front
     text = "\n".join(lines)
     if not _ANY.search(text):
         return list(_paragraphs(lines))
@@ -239,15 +240,6 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[Item]:
         elif paragraph:
             yield Item("prose", number - len(paragraph), (), paragraph, paragraph)
             paragraph = []
-
-
-def _without_front_matter(lines: list[str]) -> list[str]:
-    """The lines, with empty ones in the place of the front matter."""
-    if lines and lines[0].strip() == "---":
-        for end, line in enumerate(lines[1:_FRONT_MATTER], 2):
-            if line.strip() in {"---", "..."}:
-                return [*[""] * end, *lines[end:]]
-    return lines
 
 
 def _tree(text: str) -> list[SyntaxTreeNode]:

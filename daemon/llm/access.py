@@ -30,10 +30,8 @@ Keys = dict[str, str | dict[str, str]]
 def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
     """The path in `llm.key_file`, else systemd's credential if it exists. Blocking.
 
-    `~` is expanded.
-
-    Raises:
-        ConfigInvalid: the home folder does not exist, or the credential's folder cannot be read.
+    `~` is expanded. `ConfigInvalid`: there is no such home folder, or the credential's folder
+    cannot be read.
     """
     if named is not None:
         try:
@@ -53,11 +51,8 @@ def read_keys(path: Path | None) -> Keys:
     """The keys in a file, by provider; a single key is under `ALONE`. Blocking.
 
     For a provider that needs more than a key, such as Azure or Bedrock, the value is an object of
-    arguments for litellm.
-
-    Raises:
-        ConfigInvalid: the file cannot be read, or is invalid. The message contains nothing of
-            its content.
+    arguments for litellm. `ConfigInvalid`: the file cannot be read, or is invalid; the message has
+    nothing of its content.
     """
     if path is None:
         return {}

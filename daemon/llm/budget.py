@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -40,28 +41,10 @@ class Budget:
         self._days: dict[str, Spent] = {}
         self._reserved = 0
 
-    def load(self) -> Path | None:
-        """Read the counts. Blocking.
-
-        Returns:
-            The new name of a damaged file, in which case counting starts at zero; else None.
-
-        Raises:
-            OSError: it cannot be read or renamed; counting starts at zero.
-        """
-        try:
-            content = self._path.read_bytes()
-        except FileNotFoundError:
-            return None
-        try:
-            self._days = msgspec.json.decode(content, type=dict[str, Spent])
-        except (msgspec.MsgspecError, RecursionError):
-            stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self._now()))
-            aside = self._path.with_name(f"{self._path.name}.corrupt-{stamp}")
-            self._write(aside, content)
-            self.save()
-            return aside
-        return None
+    def load(self) -> None:
+        """Read the counts, or raise what keeps them from being read: then they begin at zero."""
+        with suppress(FileNotFoundError):
+            self._days = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Spent])
 
     @property
     def day(self) -> str:

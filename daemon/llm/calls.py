@@ -235,11 +235,8 @@ class Failover:
         """The first reply of any model, with the name of the model.
 
         `ask` is the request, in which model and time are filled in. Unless `patient`, a timeout is
-        no failure of the model.
-
-        Raises:
-            CallFailed: no model replied; the failure of the last model that was asked, or why the
-                first is paused.
+        no failure of the model. `CallFailed`: no model replied; the failure of the last that was
+        asked, or why the first is paused.
         """
         failed: CallFailed | None = None
         for place, model in enumerate(models):

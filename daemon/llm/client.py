@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
 from ..config.settings import Llm
-from ..errors import ConfigInvalid, ModelUnavailable, ThermoclineError
+from ..errors import ConfigInvalid, ModelUnavailable
 from ..language.secrets import Cleared
 from ..runtime.places import readable_by_all
 from ..runtime.problems import Problems
@@ -30,45 +30,45 @@ from .process import Timeouts
 from .replies import UnreadableReply, form_of, read
 from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup
 
-_LONGEST_ANSWER: Final = 65_536
+_MOST_ANSWERS: Final = 256
 
 
-class Cached(msgspec.Struct, frozen=True):
-    """An answer: the model that gave it, and the value as JSON."""
-
-    model: str
-    value: bytes
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-class Cache:
-    """The most recently used answers, in memory; empty after a restart."""
+class Cache(Generic[K, V]):
+    """At most `most` answers, in memory; those that were not used for longest go first."""
 
-    def __init__(self, most: int = 256) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
-        self._answers: OrderedDict[bytes, Cached] = OrderedDict()
-        self.hits = 0
-        self.misses = 0
+        self._answers: OrderedDict[K, V] = OrderedDict()
+        self._hits = self._misses = 0
 
-    def __len__(self) -> int:
-        return len(self._answers)
+    @property
+    def state(self) -> CacheState:
+        return CacheState(len(self._answers), self._hits, self._misses)
 
-    def get(self, key: bytes) -> Cached | None:
+    def get(self, key: K) -> V | None:
         """The answer to a question, which then counts as used."""
         answer = self._answers.get(key)
         if answer is None:
-            self.misses += 1
+            self._misses += 1
             return None
-        self.hits += 1
+        self._hits += 1
         self._answers.move_to_end(key)
         return answer
 
-    def put(self, key: bytes, answer: Cached) -> None:
-        """Add an answer, and remove the least recently used ones beyond the maximum."""
-        if len(answer.value) <= _LONGEST_ANSWER:
-            self._answers[key] = answer
-            self._answers.move_to_end(key)
+    def put(self, key: K, answer: V) -> None:
+        self._answers[key] = answer
+        self._answers.move_to_end(key)
         while len(self._answers) > self._most:
             self._answers.popitem(last=False)
+
+    def drop(self, is_stale: Callable[[K], bool]) -> None:
+        """Remove the answers to some questions."""
+        for key in [key for key in self._answers if is_stale(key)]:
+            del self._answers[key]
 
 
 def key_of(models: Sequence[str], question: ModelQuestion, schema: str) -> bytes:
@@ -124,7 +124,8 @@ class ModelClient:
         self._clear = clear
         self._problems = problems
         self._clock = failover.clock
-        self._cache = Cache()
+        # The model that gave an answer, and its value as JSON.
+        self._cache = Cache[bytes, tuple[str, bytes]](_MOST_ANSWERS)
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
@@ -137,11 +138,7 @@ class ModelClient:
         return bool(self._settings().models_for(purpose)) and self._state() in ("ready", "failing")
 
     async def ask(
-        self,
-        question: ModelQuestion,
-        kind: type[T],
-        *,
-        endpoint: str | None = None,
+        self, question: ModelQuestion, kind: type[T], *, endpoint: str | None = None
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`; see `model.Model`."""
         began, usage, cost = self._clock(), self.calls.usage, Cost()
@@ -166,8 +163,13 @@ class ModelClient:
 
     def status(self) -> ModelStatus:
         """The state of models, for status and metrics; clears problems that are over."""
-        settings, cache, budget = self._settings(), self._cache, self.calls.budget
-        self._clear_outdated(settings)
+        settings, budget = self._settings(), self.calls.budget
+        if self.calls.budget.why_spent() is None:
+            self._problems.clear("model_budget_spent", "/llm")
+        if self._reported is not None and self._reported != settings:
+            self._reported = None
+            for code in ("model_failing", "model_keys", "model_keys_open"):
+                self._problems.clear(code, "/llm")
         models = {purpose: settings.models_for(purpose) for purpose in PURPOSES}
         names = sorted({name for several in models.values() for name in several})
         paused = {name: self.failover.paused(name) for name in names}
@@ -179,21 +181,13 @@ class ModelClient:
             day=budget.day,
             today=budget.today,
             limits=budget.limits,
-            cache=CacheState(len(cache), cache.hits, cache.misses),
+            cache=self._cache.state,
             purposes=self.calls.usage.purposes(),
             cleared=self.calls.usage.cleared(),
         )
 
     async def close(self) -> None:
         await self.calls.process.close()
-
-    def _clear_outdated(self, settings: Llm) -> None:
-        if self.calls.budget.why_spent() is None:
-            self._problems.clear("model_budget_spent", "/llm")
-        if self._reported is not None and self._reported != settings:
-            self._reported = None
-            for code in ("model_failing", "model_keys", "model_keys_open"):
-                self._problems.clear(code, "/llm")
 
     def _state(self) -> ModelState:
         if self._settings().answering is None:
@@ -205,18 +199,14 @@ class ModelClient:
         return "failing" if self._failed == self._settings() else "ready"
 
     async def _reply(
-        self,
-        question: ModelQuestion,
-        kind: type[T],
-        endpoint: str | None,
-        cost: Cost,
+        self, question: ModelQuestion, kind: type[T], endpoint: str | None, cost: Cost
     ) -> ModelReply[T]:
         form, purpose = form_of(kind), question.purpose
         models = (endpoint,) if endpoint else self._settings().models_for(purpose)
         key = key_of(models, question, form.words)
         if (known := self._cache.get(key)) is not None:
-            value = msgspec.json.decode(known.value, type=kind)
-            return ModelReply(value, known.model, cached=True)
+            model, content = known
+            return ModelReply(msgspec.json.decode(content, type=kind), model, cached=True)
         if not models:
             raise CallFailed("off", f"no model is configured for {purpose}")
         if endpoint is not None:
@@ -230,7 +220,7 @@ class ModelClient:
         request = _Request(question, form, models, endpoint, setup, cost, until)
         async with asyncio.timeout(seconds):
             model, value, repaired = await self._usable(request, kind)
-        self._cache.put(key, Cached(model, msgspec.json.encode(value)))
+        self._cache.put(key, (model, msgspec.json.encode(value)))
         spent = (cost.tokens_in, cost.tokens_out, cost.dollars)
         return ModelReply(value, model, *spent, repaired=repaired)
 
@@ -247,7 +237,9 @@ class ModelClient:
     async def _keys(self, settings: Llm) -> Keys:
         def read() -> tuple[Keys, str]:
             path = key_file(settings.key_file, self._env)
-            return read_keys(path), str(path) if path is not None and readable_by_all(path) else ""
+            return read_keys(path), str(path) if path is not None and readable_by_all(
+                path.resolve()
+            ) else ""
 
         try:
             keys, exposed = await asyncio.to_thread(read)
@@ -340,26 +332,17 @@ def build_model(
     durably; `clear` removes secrets from a text; `timeouts` are those of the models' process.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
-    _load(budget, state_dir / FILE, problems)
+    try:
+        budget.load()
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        why = f"cannot read {state_dir / FILE}: {error}"
+        text = f"{why}; today's cost of models is counted from now on"
+        problems.report("model_usage_lost", "/llm", text, lasting=False)
     process = ModelProcess(env, lambda: settings().idle_seconds, timeouts=timeouts)
     # Jitter does not need secure randomness.
     failover = Failover(time.monotonic, asyncio.sleep, random.Random())  # noqa: S311
     calls = MeteredCalls(process, budget, UsageCounts(), problems)
     return ModelClient(settings, calls, failover, read_prompts(), env, clear, problems)
-
-
-def _load(budget: Budget, path: Path, problems: Problems) -> None:
-    """Read the costs so far; report if they are lost."""
-    try:
-        aside = budget.load()
-    except (OSError, ThermoclineError) as error:
-        why = f"cannot read {path}: {error}"
-    else:
-        if aside is None:
-            return
-        why = f"{path} was damaged; it was set aside as {aside.name}"
-    text = f"{why}; today's cost of models is counted from now on"
-    problems.report("model_usage_lost", "/llm", text, lasting=False)
 
 
 def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -22,10 +22,10 @@ from ..config.settings import EMBED, STATIC, Llm, Settings
 from ..errors import ModelUnavailable
 from ..language.secrets import Cleared
 from ..memory.vectors import cosine
-from ..schemas.status import CacheState, EncoderStatus, ModelState
+from ..schemas.status import EncoderStatus, ModelState
 from .access import is_local
 from .calls import COMMAND, Cost
-from .client import ModelClient
+from .client import Cache, ModelClient
 from .failures import CallFailed
 from .process import ChildProcess, Timeouts
 from .wire import LONGEST_LINE, Embed, Embedded, TextRole
@@ -108,8 +108,7 @@ class Encoder:
         self._static = static
         self._clear = clear
         self._clock = models.failover.clock
-        self._queries: OrderedDict[tuple[str, bytes], Encoding] = OrderedDict()
-        self._hits = self._misses = 0
+        self._queries = Cache[tuple[str, bytes], Encoding](_MOST_QUERIES)
         self._waiting: dict[tuple[str, bytes], asyncio.Task[Encoding]] = {}
         # The last encoding of passages by model, and what they took.
         self._known: dict[str, Encoding] = {}
@@ -181,10 +180,7 @@ class Encoder:
         """
         key = model, hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
         if (known := self._queries.get(key)) is not None:
-            self._hits += 1
-            self._queries.move_to_end(key)
             return _with_vector(known)
-        self._misses += 1
         task = self._waiting.get(key)
         if task is None:
             if len(self._waiting) >= _MOST_WAITING:
@@ -222,7 +218,7 @@ class Encoder:
             destination(settings, model),
             self._static.pid,
             self._static.memory_bytes,
-            CacheState(len(self._queries), self._hits, self._misses),
+            self._queries.state,
         )
 
     async def close(self) -> None:
@@ -297,16 +293,13 @@ class Encoder:
     def _encoded(self, key: tuple[str, bytes], task: asyncio.Task[Encoding]) -> None:
         self._waiting.pop(key, None)
         if not task.cancelled() and task.exception() is None:
-            self._queries[key] = task.result()
-            while len(self._queries) > _MOST_QUERIES:
-                self._queries.popitem(last=False)
+            self._queries.put(key, task.result())
 
     def _note(self, encoding: Encoding, seconds: float, cost: Cost) -> None:
         """Remember the model as it is now, and forget queries that an earlier one encoded."""
         known = self._known.get(encoding.model)
         if known is not None and not same_encoder(known, encoding):
-            for key in [key for key in self._queries if key[0] == encoding.model]:
-                del self._queries[key]
+            self._queries.drop(lambda key: key[0] == encoding.model)
             self._measured.pop(encoding.model, None)
         self._known[encoding.model] = msgspec.structs.replace(encoding, vectors=())
         measured = self._measured.setdefault(encoding.model, EncodingCost())

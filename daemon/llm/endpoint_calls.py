@@ -43,7 +43,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
             auto_decompress=False,
         ) as session:
             url = _literal_allowed(url, host, anywhere=ask.anywhere)
-            return await _asked(session, url, _body(ask, form))
+            return await _ask_known_model(session, url, _body(ask, form))
     except (aiohttp.ClientConnectorError, aiohttp.ServerDisconnectedError) as error:
         if isinstance(error.__cause__, _NotAllowed):
             raise CallFailed("address", str(error.__cause__)) from None
@@ -52,7 +52,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
         raise CallFailed("nonsense", f"the endpoint {url} broke off its answer") from None
 
 
-async def _asked(session: aiohttp.ClientSession, url: str, body: Json) -> Answered:
+async def _ask_known_model(session: aiohttp.ClientSession, url: str, body: Json) -> Answered:
     """The answer of any model; some servers require the name of a model that they have."""
     try:
         return await _posted(session, url, body)

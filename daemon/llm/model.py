@@ -74,21 +74,15 @@ class Model(Protocol):
         ...
 
     async def ask(
-        self,
-        question: ModelQuestion,
-        kind: type[T],
-        *,
-        endpoint: str | None = None,
+        self, question: ModelQuestion, kind: type[T], *, endpoint: str | None = None
     ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`.
 
         `kind` is a msgspec struct, or a list or tuple of them; not recursive. The
         configuration has the timeout of the purpose, to which the start of the process adds.
         `endpoint` is a server to ask instead of the configured models; it gets no key.
-
-        Raises:
-            ModelUnavailable: no model can answer now; the message says why.
-            InvalidInput: the endpoint is not an address.
+        `ModelUnavailable` says why no model can answer now; `InvalidInput`: the endpoint is not an
+        address.
         """
         ...
 

@@ -77,14 +77,9 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 class ChildProcess:
     """Starts the process on demand, passes requests to it, and ends it.
 
-    Args:
-        name: how messages name it.
-        command: its command.
-        env: the daemon's environment; the process inherits a part of it.
-        idle_seconds: returns the time without a request after which it ends.
-        timeouts: how long to wait for it.
-        longest_line: the maximum number of bytes of an answer.
-        stays: returns whether it is needed again, and does not end although it is idle.
+    Messages call it `name`. It inherits a part of the daemon's environment `env`, ends after
+    `idle_seconds()` without a request unless it `stays()`, and answers in lines of at most
+    `longest_line` bytes.
     """
 
     def __init__(
@@ -151,10 +146,7 @@ class ChildProcess:
 
         Cancelling cancels the request in the process too. `request` has a field `number`; `kind` is
         the type of the value. A process that answers one which `proves_life` is not about to crash
-        again.
-
-        Raises:
-            CallFailed: the process died, or its answer is a failure.
+        again. `CallFailed`: the process died, or its answer is a failure.
         """
         with self._in_use():
             running = await self._started()

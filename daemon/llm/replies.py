@@ -43,7 +43,7 @@ _MOST_STARTS: Final = 64
 _MOST_READ: Final = 4
 _MOST_LITERALS: Final = 5
 _LONGEST_LITERAL: Final = 20_000
-_SAID: Final = 160
+_LONGEST_REASON: Final = 160
 
 _json = json.JSONDecoder(strict=False)
 
@@ -103,7 +103,7 @@ def read(text: str, kind: type[T], *, question: str = "") -> T:
         try:
             value = _fitting(candidate, kind)
         except msgspec.ValidationError as error:
-            why = str(error)[:_SAID]
+            why = str(error)[:_LONGEST_REASON]
             continue
         if refusal_in(candidate, question):
             raise UnreadableReply("it refuses", refused=True)

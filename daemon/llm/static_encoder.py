@@ -23,14 +23,7 @@ from .wire import Embedded
 
 FILES: Final = ("tokenizer.json", "model.safetensors")
 _TOKENIZER, _TENSORS = FILES
-_KINDS: Final = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I8": "i1",
-}
+_KINDS: Final = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "i1"}
 _LONGEST_HEADER: Final = 1 << 20
 _MOST_TOKENS: Final = 512
 _MOST_MODELS: Final = 2

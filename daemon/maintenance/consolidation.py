@@ -11,7 +11,7 @@ import math
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, tzinfo
 from functools import partial
 from typing import Any, Final, TypeAlias, get_args
@@ -31,7 +31,7 @@ from ..store import documents, hot_rows, limits, meta, tree_rows
 from ..store.transaction import Event, Transaction
 from ..tasks.similar_memories import join_similar
 from ..tasks.tree_tasks import propose
-from . import history, rebuilding
+from . import days, rebuilding
 from .daily_notes import Work, ingest
 from .schedule import words_of
 from .tidying import clean, tidy
@@ -41,6 +41,8 @@ Facts: TypeAlias = dict[str, Any]
 # In the order of execution: ingested facts go through all other steps, and the hot state and the
 # report are written last.
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
+# Each includes the one before.
+MODES: Final[tuple[ConsolidationMode, ...]] = get_args(ConsolidationMode)
 _QUICK: Final[tuple[Step, ...]] = ("evict", "hot")
 _DAILY: Final[tuple[Step, ...]] = (*_QUICK, "ingest", "prune", "merge")
 _MONTHLY: Final[tuple[Step, ...]] = (*_DAILY, "rebuild", "clean")
@@ -61,18 +63,12 @@ def steps_of(mode: ConsolidationMode) -> tuple[Step, ...]:
 
 def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
     """The jobs that a run of `mode` includes."""
-    smaller: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly")
-    covered = [
-        item for item in smaller if item != mode and set(steps_of(item)) <= set(steps_of(mode))
-    ]
-    return (*covered, *(("merging",) if "merge" in steps_of(mode) else ()))
-
-
-Stages: TypeAlias = Mapping[Step, Callable[[Work], Awaitable[Facts]]]
+    smaller = MODES[: MODES.index(mode)]
+    return (*smaller, "merging") if "merge" in steps_of(mode) else smaller
 
 
 async def consolidate(
-    work: Work, steps: Iterable[Step], tell: Callable[[Event], None], stages: Stages | None = None
+    work: Work, steps: Iterable[Step], tell: Callable[[Event], None]
 ) -> Consolidated:
     """Run some steps, in order. A failed step raises once the others are done.
 
@@ -81,7 +77,7 @@ async def consolidate(
     started, at, wanted = time.perf_counter(), work.store.now, tuple(steps)
     tell(_event("started", work, steps=wanted))
     try:
-        await _run_steps(work, wanted, tell, stages or STAGES)
+        await _run_steps(work, wanted, tell)
         if not work.dry_run:
             await work.store.write(_count)
             # In a second transaction, since counters are added at commit.
@@ -104,13 +100,11 @@ async def consolidate(
     return msgspec.convert(facts | fixed, Consolidated)
 
 
-async def _run_steps(
-    work: Work, steps: Sequence[Step], tell: Callable[[Event], None], stages: Stages
-) -> None:
+async def _run_steps(work: Work, steps: Sequence[Step], tell: Callable[[Event], None]) -> None:
     failed: Exception | None = None
     for step in steps:
         try:
-            facts = await stages[step](work)
+            facts = await RUN_STEP[step](work)
         except Exception as error:  # noqa: BLE001 - raised below, after the other steps
             failed = failed or error
             continue
@@ -126,7 +120,7 @@ def _count(tx: Transaction) -> None:
 
 
 def _record(tx: Transaction, zone: tzinfo) -> None:
-    history.record(tx, zone)
+    days.record(tx, zone)
     meta.move_counts(tx)
 
 
@@ -266,7 +260,7 @@ def _scores(db: sqlite3.Connection, now: float, rules: Rules) -> Scores:
     return Scores(tiers["hot"], tiers["warm"], tiers["cold"], tiers["frozen"])
 
 
-STAGES: Final[Stages] = {
+RUN_STEP: Final[dict[Step, Callable[[Work], Awaitable[Facts]]]] = {
     "ingest": _ingest,
     "evict": _evict,
     "prune": _prune,

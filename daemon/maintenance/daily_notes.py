@@ -171,7 +171,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def options(self) -> AskOptions:
-        """How to ask the model."""
         return AskOptions(endpoint=self.endpoint)
 
     def model_for(self, purpose: str) -> ModelOrRules | None:
@@ -229,7 +228,6 @@ class _Reading(msgspec.Struct):
         self.files.append(NoteReport(note.name, "read", len(facts), len(stored)))
 
     def result(self) -> Ingested:
-        """The result for all notes."""
         facts = sum(file.found for file in self.files)
         return Ingested(
             files_scanned=len(self.files),

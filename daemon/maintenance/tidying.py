@@ -62,7 +62,7 @@ class Survey:
         """The rows of memories that share a key with another."""
         suspects: set[int] = set()
         for keys, rows in self._shelves:
-            shared = {one for one, other in pairwise(sorted(keys)) if one == other}
+            shared = {key for key, following in pairwise(sorted(keys)) if key == following}
             suspects.update(row for key, row in zip(keys, rows, strict=True) if key in shared)
         return sorted(suspects)
 

@@ -163,14 +163,14 @@ def broken_lines(name: str, text: str) -> str:
 def reflection_of(line: str) -> Reflection | None:
     """The reflection in a line; None if it is incomplete or something else."""
     result = _object(line)
-    if not (_said(result, "lesson") or _said(result, "context")):
+    if not (_text_of(result, "lesson") or _text_of(result, "context")):
         return None
     return Reflection(
-        ts=_said(result, "ts"),
-        type=_said(result, "type") or "insight",
-        context=_said(result, "context"),
-        lesson=_said(result, "lesson"),
-        action=_said(result, "action") or None,
+        ts=_text_of(result, "ts"),
+        type=_text_of(result, "type") or "insight",
+        context=_text_of(result, "context"),
+        lesson=_text_of(result, "lesson"),
+        action=_text_of(result, "action") or None,
     )
 
 
@@ -179,16 +179,16 @@ def episode_of(line: str) -> EpisodeLine | None:
     result = _object(line)
     tags = result.get("tags")
     named = tags if isinstance(tags, list) else []
-    summary = _said(result, "summary")
+    summary = _text_of(result, "summary")
     if not summary and not named:
         return None
     return EpisodeLine(
-        ts=_said(result, "ts"),
-        user=_said(result, "user"),
-        agent=_said(result, "agent"),
+        ts=_text_of(result, "ts"),
+        user=_text_of(result, "user"),
+        agent=_text_of(result, "agent"),
         summary=summary or _NO_SUMMARY,
         tags=tuple(tag for tag in named if isinstance(tag, str) and tag.strip()),
-        outcome=_said(result, "outcome") or "unknown",
+        outcome=_text_of(result, "outcome") or "unknown",
     )
 
 
@@ -286,6 +286,6 @@ def _object(line: str) -> dict[str, Any]:
     return result if isinstance(result, dict) else {}
 
 
-def _said(fields: Mapping[str, Any], name: str) -> str:
+def _text_of(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     return value.strip() if isinstance(value, str) else ""

@@ -201,7 +201,7 @@ def validate(text: str) -> list[Omission]:
     tools = _grouped(_TOOL.finditer(words), lambda match: match.group().casefold())
     done = (match for match in _ACTION.finditer(words) if _is_done(words, match))
     actions = _grouped(done, lambda match: match.lastgroup or "")
-    made = (match for match in _DECISION.finditer(words) if not _asked(words, match))
+    made = (match for match in _DECISION.finditer(words) if not _is_question(words, match))
     decisions = _grouped(made, lambda match: match.group().casefold())
     omissions: list[Omission] = []
     for mentions in tools.values():
@@ -248,10 +248,10 @@ def _grouped(
 
 def _is_done(words: str, match: re.Match[str]) -> bool:
     before = words[max(0, match.start() - 30) : match.start()]
-    return _NO_ACTION.search(before) is None and not _asked(words, match)
+    return _NO_ACTION.search(before) is None and not _is_question(words, match)
 
 
-def _asked(words: str, match: re.Match[str]) -> bool:
+def _is_question(words: str, match: re.Match[str]) -> bool:
     end = re.search(r"[.!?\n]", words[match.end() : match.end() + NEARBY])
     return end is not None and end.group() == "?"
 

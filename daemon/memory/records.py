@@ -28,6 +28,17 @@ Tier: TypeAlias = Literal["hot", "warm", "cold", "frozen"]
 Json: TypeAlias = Any
 # The outcome that a text reports.
 Outcome: TypeAlias = Literal["positive", "negative", "pending", "ongoing"]
+# How a list of memories is sorted.
+Order: TypeAlias = Literal[
+    "newest", "oldest", "importance", "score", "uses", "type", "category", "subject"
+]
+# What a file of a memory holds, as another program or a device of ours wrote it.
+FileFormat: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
+# What became of a row when an author's changes were undone.
+Undoing: TypeAlias = Literal[
+    "deleted", "deleted; what it replaced cannot come back: forgotten", "put back",
+    "cannot come back: forgotten", "left: others have changed it since", "left: it is in use",
+]  # fmt: skip
 
 TYPES: Final[dict[str, Type]] = {
     "semantic": "semantic",
@@ -54,8 +65,8 @@ _OUTSIDE: Final = re.compile(
     r"\s*(?:web|https?|ur[il]|(?:web)?(?:page|site|search)|browser|feed|rss|tools?|mcp|agents?"
     r"|files?|documents?|docs?|pdf|e?mails?)(?![a-z])"
 )
-# The keys of `data` of automatic memories: the entities, and the daily note of origin.
-# The key of the data with the words that were said beside a memory in its conversation.
+# The keys of `data` of automatic memories: the words that were said beside a memory in its
+# conversation, the entities, and the daily note of origin.
 SAID_BESIDE: Final = "said_beside"
 ENTITIES: Final = "entities"
 NOTE: Final = "note"

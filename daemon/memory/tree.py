@@ -31,7 +31,6 @@ from .tree_nodes import (
     with_parents,
 )
 
-IDLE_DAYS: Final = 60.0
 COLD_SHARE: Final = 0.1
 FADING_DAYS: Final = 7.0
 # The categories that a full tree names as its least used.
@@ -93,9 +92,7 @@ def remove(tree: Tree, path: str) -> dict[str, Node]:
     return {below: node for below, node in tree.items() if below not in gone}
 
 
-def prune(
-    tree: Tree, now: float, idle_days: float = IDLE_DAYS
-) -> tuple[dict[str, Node], tuple[str, ...]]:
+def prune(tree: Tree, now: float, idle_days: float) -> tuple[dict[str, Node], tuple[str, ...]]:
     """The tree without its idle branches, and the removed paths, deepest first.
 
     A category is removed if it has no memories, all categories below it are removed, and it was

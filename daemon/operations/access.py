@@ -87,7 +87,6 @@ class Gate:
         return self._known[key]
 
     def require(self, peer: Peer, agent: str, role: Role) -> None:
-        """Check that `peer` has the role. Raises `Forbidden`: it does not."""
         held = self.role(peer, agent)
         if held is None or _RANK[held] < _RANK[role]:
             whom = "any agent" if agent == _ANY else f"agent '{agent}'"

@@ -167,7 +167,6 @@ class _Import:
         self.done = ImportReport()
 
     def answer(self) -> Imported:
-        """What was imported so far."""
         read, dry_run = [ReadPart(**part) for part in self.done.read], self._request.dry_run
         return view_of(Imported, self.done, read=read, others=self._others, dry_run=dry_run)
 

@@ -58,7 +58,7 @@ async def search(scope: Scope, body: schemas.FileSearch) -> schemas.FilesFound:
         answer = await store.read(read, seconds=scope.settings.limits.query_seconds)
     return schemas.FilesFound(
         query=body.query,
-        chunks=[found_chunk(hit) for hit in answer.hits],
+        chunks=[chunk_view(hit) for hit in answer.hits],
         searched=answer.searched[CHUNKS.name],
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         auto_synced=synced,
@@ -194,7 +194,7 @@ async def remove(scope: Scope, query: schemas.PathBody) -> schemas.PathRemoved:
     return schemas.PathRemoved(path)
 
 
-def found_chunk(hit: Hit) -> schemas.FoundChunk:
+def chunk_view(hit: Hit) -> schemas.FoundChunk:
     """A chunk as answers show it."""
     return view_of(schemas.FoundChunk, hit.item, score=round(hit.relevance, 3))
 
@@ -257,7 +257,7 @@ def _check_place(scope: Scope, path: str) -> None:
         raise InvalidInput(f"cannot watch '{path}': it is part of the state folder", field="path")
     if scope.daemon.gate.is_own(scope.peer):
         return
-    _, workspace = scope.daemon.agents.place(scope.agent)
+    workspace = scope.daemon.agents.place(scope.agent).workspace
     allowed = [*map(str, scope.daemon.indexes.granted(scope.agent))]
     if workspace is not None:
         allowed.append(os.path.realpath(workspace))

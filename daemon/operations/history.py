@@ -16,7 +16,7 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
 from ..maintenance.tidying import tidy
 from ..memory.agent_files import EPISODES, REFLECTIONS
-from ..memory.records import Memory
+from ..memory.records import Memory, Undoing
 from ..schemas import memory as schemas
 from ..schemas.common import DryRun, MemoryId
 from ..store import (
@@ -123,7 +123,7 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
             await _forget_all(store, ids)
             for row in held:
                 await store.write(partial(_clear_held, held=row))
-            await store.erasure.erase_traces()
+            await store.eraser.erase_traces()
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
@@ -286,15 +286,15 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
     if body.by is not None and body.since is None:
         raise InvalidInput("say since when: 'since'", field="since")
 
-    def apply(tx: Transaction) -> list[tuple[str, str, undo.Outcome]]:
+    def apply(tx: Transaction) -> list[tuple[str, str, Undoing]]:
         if body.by is not None and body.since is not None:
             return undo.undo_by(tx, body.by, scope.moment(body.since, "since"))
         kind = _kind(body.kind)
         key = _key(tx.db, kind, body.id or "")
         undo.undo(tx, kind, key, body.number)
-        return [(kind.name, key, undo.PUT_BACK)]
+        return [(kind.name, key, "put back")]
 
-    def rehearse(tx: Transaction) -> list[tuple[str, str, undo.Outcome]]:
+    def rehearse(tx: Transaction) -> list[tuple[str, str, Undoing]]:
         snapshot = tx.snapshot()
         tx.db.execute("SAVEPOINT rehearsal")
         try:
@@ -307,7 +307,7 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
     async with scope.store() as store:
         changed = await store.write(rehearse if body.dry_run else apply)
         if not body.dry_run:
-            await store.erasure.erase_traces()
+            await store.eraser.erase_traces()
             lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
             await scope.daemon.agent_files.remove(store, lines)
     return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=not body.dry_run)

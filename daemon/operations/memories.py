@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
@@ -20,7 +21,7 @@ from ..memory.metadata import extract, merge
 from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
-from ..schemas.common import MemoryId, Order
+from ..schemas.common import MemoryId
 from ..store import memories, similar, uses
 from ..store.conversations import PATH
 from ..store.memory_rows import index_new
@@ -38,36 +39,20 @@ _PLURAL: Final = {"type": "types", "event": "events", "tag": "tags"}
 @Operation("GET", "/api/memory")
 async def index(scope: Scope, query: schemas.ListQuery) -> schemas.MemoryPage:
     """List memories."""
-    filters = filters_of(scope, query)
-    return await listed(
-        scope, filters, query.limit, query.offset, order=query.order, reverse=query.reverse
-    )
+    return await memory_page(scope, filters_of(scope, query), query)
 
 
-async def listed(
-    scope: Scope,
-    filters: Filters,
-    limit: int,
-    offset: int,
-    *,
-    order: Order = "newest",
-    reverse: bool = False,
+async def memory_page(
+    scope: Scope, filters: Filters, query: schemas.ListQuery
 ) -> schemas.MemoryPage:
-    """A page of the memories that pass the filters."""
-    limit = scope.page_limit(limit)
-    rows, total = await scope.read(
-        lambda db: page(
-            db,
-            filters,
-            order=order,
-            reverse=reverse,
-            limit=limit,
-            offset=offset,
-            now=scope.now,
-            scoring=scope.settings.scoring,
-        ),
-        timed=True,
-    )
+    """The page and order of `query` among the memories that pass the filters."""
+
+    def read(db: sqlite3.Connection) -> tuple[list[Memory], int]:
+        how = {name: getattr(query, name) for name in ("order", "reverse", "limit", "offset")}
+        return page(db, filters, now=scope.now, scoring=scope.settings.scoring, **how)
+
+    scope.page_limit(query.limit)
+    rows, total = await scope.read(read, timed=True)
     return schemas.MemoryPage([memory_view(scope, memory) for memory in rows], total)
 
 
@@ -186,7 +171,7 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
     """Forget a memory for good."""
     async with scope.store() as store:
         key, back = await store.write(lambda tx: memories.forget(tx, id))
-        await store.erasure.erase_traces()
+        await store.eraser.erase_traces()
     return schemas.Deleted(key, unmerged=back or UNSET)
 
 
@@ -311,13 +296,13 @@ def _trusted(memory: Memory, at: str) -> Memory:
             raise InvalidInput(
                 f"what came from outside ('{memory.source}') cannot be {name}",
                 field=f"{at}{name}",
-                hint="`thermocline review ID --keep` makes it your own word first",
+                hint="`thermocline update ID --source user-stated` makes it your own word first",
             )
     return memory
 
 
 def _checked(scope: Scope, new: schemas.NewMemory, at: str) -> dict[str, Any]:
-    values = _given(new)
+    values = _set_fields(new)
     plain = ("pinned", "standing", "position")
     fields: dict[str, Any] = {name: values[name] for name in plain if name in values}
     text = _one_of(new.text, new.content, f"{at}text", f"{at}content")
@@ -355,10 +340,8 @@ def _filed(category: str, max_depth: int, field: str) -> dict[str, str]:
     return {"category": filed} | ({"original_category": whole} if filed != whole else {})
 
 
-def _given(new: schemas.NewMemory) -> dict[str, Any]:
-    values = {
-        name: value for name, value in msgspec.structs.asdict(new).items() if value is not UNSET
-    }
+def _set_fields(new: schemas.NewMemory) -> dict[str, Any]:
+    values = {name: value for name, value in asdict(new).items() if value is not UNSET}
     if new.type in _EVENTS:
         values.setdefault("event", new.type)
     return values

@@ -26,7 +26,7 @@ from ..files.workspace_files import Workspaces
 from ..language.dates import find_dates, seconds_of
 from ..llm.client import ModelClient
 from ..llm.encoder import Encoder
-from ..maintenance.history import MinuteSeries
+from ..maintenance.minutes import MinuteSeries
 from ..maintenance.upkeep import Upkeep
 from ..memory import checks
 from ..runtime.problems import Problems
@@ -44,12 +44,9 @@ F = TypeVar("F", bound=Run)
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """An answer that is sent piece by piece.
+    """An answer that is sent piece by piece; with a `name` as a file.
 
-    Attributes:
-        pieces: what to send.
-        name: of the file that the pieces make, or "".
-        give_up: called when the caller has left, before the pieces are closed.
+    `give_up` is called when the caller has left, before the pieces are closed.
     """
 
     pieces: AsyncGenerator[bytes, None]
@@ -100,7 +97,6 @@ class Operation(msgspec.Struct):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods of HTTP that it answers to."""
         return (self.method, "GET") if self.also_get else (self.method,)
 
     def __call__(self, run: F) -> F:
@@ -168,7 +164,6 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     ready: asyncio.Event
 
     def settings(self) -> Settings:
-        """The settings in force."""
         return self.config.settings
 
 
@@ -217,7 +212,6 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def zone(self) -> tzinfo:
-        """The time zone of this device."""
         zone = datetime.fromtimestamp(self.now).astimezone().tzinfo
         assert zone is not None
         return zone
@@ -252,7 +246,6 @@ class Scope(msgspec.Struct, frozen=True):
         self.daemon.gate.require(self.peer, self.agent, role)
 
     def may_read(self, agent: str) -> bool:
-        """Whether the caller has any role with `agent`."""
         return self.daemon.gate.role(self.peer, agent) is not None
 
     @property

@@ -14,7 +14,7 @@ from ..schemas.recall import RecallBody
 from ..store.conversations import PATH
 from . import files, memories
 from . import recall as recalling
-from .files import found_chunk
+from .files import chunk_view
 from .operation import Run, Scope
 from .views import view_of
 
@@ -39,7 +39,7 @@ async def search(scope: Scope, arguments: schemas.ProfSearch) -> schemas.ProfFou
 
 def _chunk(hit: Hit) -> schemas.ProfChunk:
     if hit.source == CHUNKS.name:
-        return view_of(schemas.ProfChunk, found_chunk(hit))
+        return view_of(schemas.ProfChunk, chunk_view(hit))
     memory = hit.memory
     path = f"{PATH}{memory.group}" if memory.group else _MEMORY + memory.id
     text, score = quoted(memory, memory.text), round(hit.relevance, 3)

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ..config.settings import Weights
 from ..errors import InvalidInput
@@ -28,14 +28,14 @@ from ..store.agent_entries import OwnEntry
 from ..store.agent_store import AgentStore
 from ..store.conversations import PATH
 from ..tasks.model_or_rules import AskOptions
-from ..tasks.tree_tasks import Reasoning
+from ..tasks.tree_tasks import Reasoning, search_tree
 from ..vectors.vectors import Near
 from . import sessions
 from .experiences import experience_view
-from .files import found_chunk, read_current
+from .files import chunk_view, read_current
 from .memories import filters_of
 from .operation import Operation, Scope
-from .views import explanation, hit_view, memory_view, view_of
+from .views import hit_view, memory_view, view_of
 
 _NO_AGENT: Final = (
     "no agent is called '{}' yet: its memory begins with the first thing stored for it"
@@ -169,7 +169,7 @@ def _result(
             case Memory() as memory:
                 result.memory = memory_view(scope, memory, now=recalled.now)
             case IndexedChunk():
-                result.file = found_chunk(hit)
+                result.file = chunk_view(hit)
             case OwnEntry(item=entry):
                 result.entry = msgspec.to_builtins(entry)
             case Experience() as experience:
@@ -177,7 +177,8 @@ def _result(
             case record:
                 setattr(result, hit.source, record)
     if body.explain:
-        result.parts = explanation(hit)
+        parts = {name: round(getattr(hit.ranked, name), 6) for name in Weights.__struct_fields__}
+        result.parts = view_of(schemas.Explanation, hit, **parts)
     return result
 
 
@@ -254,14 +255,12 @@ def _request(
 
 
 def _weights(base: Weights, overrides: schemas.GivenWeights) -> Weights:
-    if overrides.match is not None and overrides.semantic is not None:
+    chosen = {name: value for name, value in asdict(overrides).items() if value is not None}
+    if {"match", "semantic"} <= chosen.keys():
         raise InvalidInput("give either 'match' or 'semantic', not both", field="weights")
-    match = overrides.semantic if overrides.match is None else overrides.match
-    weights = Weights(
-        match=base.match if match is None else match,
-        recency=base.recency if overrides.recency is None else overrides.recency,
-        importance=base.importance if overrides.importance is None else overrides.importance,
-    )
+    if "semantic" in chosen:
+        chosen["match"] = chosen.pop("semantic")
+    weights = replace(base, **chosen)
     if weights == Weights(0, 0, 0):
         raise InvalidInput("give at least one weight above 0", field="weights")
     return weights
@@ -293,7 +292,7 @@ async def _reason(
     if session is not None and sessions.is_isolated(session):
         tree = {path: node for path, node in tree.items() if is_within(path, session.category)}
     options = AskOptions(model=True, endpoint=body.llm_endpoint)
-    return await scope.daemon.thinking.reasoner.search(tree, body.query, options)
+    return await search_tree(scope.daemon.thinking.model, tree, body.query, options)
 
 
 def _by_model(reasoning: Reasoning | None) -> schemas.ByModel | UnsetType:

@@ -17,7 +17,7 @@ from ..config.editing import field_without_key, owners_keys
 from ..config.settings import STATIC
 from ..errors import ConfigInvalid, Conflict, Forbidden, InvalidInput, NotFound, ThermoclineError
 from ..llm.encoder import Encoder
-from ..maintenance import history as days
+from ..maintenance import days
 from ..memory.checks import check_agent
 from ..memory.records import Memory
 from ..schemas import status as schemas
@@ -180,7 +180,7 @@ async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> sche
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")
     agents = scope.daemon.agents
-    _, workspace = agents.place(agent)
+    workspace = agents.place(agent).workspace
     answer = schemas.AgentForgotten(agent, 0, 0, 0, not query.dry_run)
     answer.workspace = None if workspace is None else str(workspace)
     answer.size_bytes = await asyncio.to_thread(agents.size_bytes, agent)

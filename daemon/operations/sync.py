@@ -19,11 +19,11 @@ from ..recall.query import parse
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
 from ..schemas import sync as schemas
-from ..schemas.memory import MemoryPage
+from ..schemas.memory import ListQuery, MemoryPage
 from ..schemas.recall import HitView
 from ..store import history, outbox
 from ..store.selecting import Filters
-from .memories import listed
+from .memories import memory_page
 from .operation import Operation, Scope
 from .views import memory_as, memory_view, view_of
 
@@ -114,7 +114,7 @@ async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
     """
     replicas = scope.daemon.replicas
     async with scope.store():
-        device = _found(await _devices(scope, 0), id)
+        device = _device_named(await _devices(scope, 0), id)
         agents = [scope.agent]
         is_sealed = replicas.sealing.is_on and not device.this
         if is_sealed:
@@ -178,7 +178,7 @@ async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:
     ]
 
 
-def _found(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
+def _device_named(devices: list[schemas.DeviceView], key: str) -> schemas.DeviceView:
     """The device with this id, or the only one with this name or whose id begins with `key`.
 
     A prefix has 4 characters or more. Of devices with the same name that in use is chosen.
@@ -266,7 +266,9 @@ _METHOD: Final = "cold"
 async def list_archive(scope: Scope, query: schemas.ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
     if not query.query.strip():
-        return await listed(scope, _ARCHIVED, query.limit, query.offset)
+        return await memory_page(
+            scope, _ARCHIVED, ListQuery(limit=query.limit, offset=query.offset)
+        )
     end, tuning = query.offset + scope.page_limit(query.limit), scope.settings.recall
     request = Request(
         text=query.query,

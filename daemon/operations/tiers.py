@@ -22,6 +22,7 @@ from ..schemas.tiers import EntityChanges, Graph, GraphQuery
 from ..store import documents, entities, entity_rows, hot_rows, key_values, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
+from ..tasks import tree_tasks
 from ..tasks.model_or_rules import AskOptions
 from .operation import Operation, Scope
 from .views import secret_warning, view_of
@@ -69,7 +70,8 @@ async def search(scope: Scope, body: schemas.TreeSearchBody) -> schemas.TreeSear
     why: str | UnsetType = UNSET
     if body.mode == "llm" or body.llm_endpoint is not None:
         options = AskOptions(model=True, endpoint=body.llm_endpoint)
-        reasoning = await scope.daemon.thinking.reasoner.search(tree, body.query, options)
+        model = scope.daemon.thinking.model
+        reasoning = await tree_tasks.search_tree(model, tree, body.query, options)
         if reasoning.method == "llm":
             named = [
                 view_of(schemas.CategoryHit, category, desc=tree[category.path].desc)
@@ -92,7 +94,8 @@ async def search(scope: Scope, body: schemas.TreeSearchBody) -> schemas.TreeSear
 @Operation("GET", "/api/tree/search/prompt", type="text/plain")
 async def search_prompt(scope: Scope, query: schemas.TreeSearchQuery) -> str:
     """The prompt of a tree search, for a caller who asks a model by other means."""
-    return scope.daemon.thinking.reasoner.prompt(await scope.read(described), query.query)
+    model, tree = scope.daemon.thinking.model, await scope.read(described)
+    return tree_tasks.search_prompt(model, tree, query.query)
 
 
 @Operation("PUT", "/api/tree", role="write")

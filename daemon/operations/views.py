@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
 from ..recall.answer import Hit
 from ..schemas.memory import MemoryView
-from ..schemas.recall import Explanation, HitView
+from ..schemas.recall import HitView
 from .operation import Scope
 
 T = TypeVar("T")
@@ -74,12 +73,6 @@ def hit_view(scope: Scope, hit: Hit, now: float) -> HitView:
         relevance=relevance,
         search_method=hit.method,
     )
-
-
-def explanation(hit: Hit) -> Explanation:
-    """The reasons for the rank of a hit."""
-    parts = {name: round(getattr(hit.ranked, name), 6) for name in Weights.__struct_fields__}
-    return view_of(Explanation, hit, **parts)
 
 
 def secret_warning(kinds: Sequence[str]) -> str | UnsetType:

@@ -72,7 +72,6 @@ class Replacement:
         os.close(self._folder)
 
     def sync_alone(self) -> None:
-        """Write this file's content to the disk."""
         handle = os.open(self._temporary, _READ, dir_fd=self._folder)
         try:
             os.fsync(handle)
@@ -89,9 +88,6 @@ def sync(replacements: Iterable[Replacement]) -> None:
     """Make the content of several files durable, with one sync for each file system.
 
     Earlier writes to other files there, such as a database's log, become durable too.
-
-    Raises:
-        OSError: the disk refused.
     """
     for handle in dict(replacement.filesystem for replacement in replacements).values():
         syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
@@ -239,11 +235,15 @@ def set_aside(path: Path, word: str) -> Path:
 
 def free_name(path: Path, word: str) -> Path:
     """`<name>.<word>-<time>` beside `path`, numbered if that is taken."""
-    first = free = path.with_name(f"{path.name}.{word}-{stamp()}")
-    number = 1
+    return numbered(path.with_name(f"{path.name}.{word}-{stamp()}"))
+
+
+def numbered(path: Path) -> Path:
+    """The path, with `-2`, `-3` or what follows behind its name if it is taken."""
+    free, number = path, 1
     while os.path.lexists(free):
         number += 1
-        free = first.with_name(f"{first.name}-{number}")
+        free = path.with_name(f"{path.name}-{number}")
     return free
 
 
@@ -253,7 +253,6 @@ def stamp() -> str:
 
 
 def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:
-    """Open a folder on the path, or the file itself."""
     result = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if stat.S_ISLNK(result):
         raise Conflict(f"cannot read {path}: '{name}' is a link")

@@ -80,7 +80,6 @@ class Problems:
             self.clear(code, subject)
 
     def forget(self, agent: str) -> None:
-        """Remove the problems of an agent that no longer exists."""
         with self._lock:
             for code, subject in list(self._problems):
                 if subject.partition("/")[0] == agent:

@@ -89,10 +89,7 @@ def limit_malloc_arenas() -> bool:
     """Let every thread allocate from the same heap. Call it before the first thread starts.
 
     Heaps per thread keep what each thread once used: measured, 2 to 5 MB after an import. Sharing
-    one costs no time.
-
-    Returns:
-        Whether it was set; only glibc supports it.
+    one costs no time. Only glibc supports it: the result is whether it was set.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

@@ -104,7 +104,6 @@ class ServiceManager:
         self._send("STOPPING=1", "STATUS=finishing requests and sending queued changes")
 
     def show(self, status: str) -> None:
-        """Show the state to people, in a line."""
         line = _line(status)
         if line != self._status:
             self._status = line

@@ -59,7 +59,6 @@ Endpoint = Annotated[
     ),
 ]
 Included = Literal["merged", "expired"]
-Order = Literal["newest", "oldest", "importance", "score", "uses", "type", "category", "subject"]
 # Whether a model made a result, or the rules.
 Method = Literal["rule", "llm"]
 

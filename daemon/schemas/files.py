@@ -22,8 +22,7 @@ class FileSearch(Input):
 
     The defaults of `max_results` and `min_score` are `index.max_results` and `index.min_score`.
     `wait_ms` is the time to wait for an index that is older than the files (default:
-    `index.search_wait_ms`). `session` limits the question to the paths of that session, and records
-    what the answer shows.
+    `index.search_wait_ms`). `session` limits the question to the paths of that session.
     """
 
     query: Words

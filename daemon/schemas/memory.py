@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.records import GivenType, Memory, Metadata, Tier, Type
+from ..memory.records import GivenType, Memory, Metadata, Order, Tier, Type, Undoing
 from .common import (
     AgentName,
     CategoryPath,
@@ -21,7 +21,6 @@ from .common import (
     MemoryId,
     NotBlank,
     Offset,
-    Order,
     PageOf,
     Position,
     Share,
@@ -44,7 +43,7 @@ class NewMemory(Input):
     memory stays hot and in the hot state. A `standing` one is in every context block; if it is left
     out, it follows from the text. What comes from outside, by a `source` of the kind `web`, `tool`,
     `file`, `mail` or `agent` (`web:https://…`), is quoted wherever an agent reads it, and is
-    neither standing nor hot unless it is marked so.
+    neither standing, pinned nor hot.
     """
 
     text: Text | UnsetType = UNSET
@@ -110,12 +109,13 @@ class FilterFields(Input):
     include: tuple[Included, ...] = ()
 
 
-class ListFilters(FilterFields, kw_only=True):
-    """Filters for memories: any of the types and events must match, and all of the tags.
+class ListQuery(FilterFields, kw_only=True):
+    """The memories to list: any of the types and events must match, and all of the tags.
 
     `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
     into one memory. `outside` lists those with a source such as `web:…`, `tool:…` or `file:…`, for
-    which nobody's word stands yet. `include` adds merged and expired ones.
+    which nobody's word stands yet. `include` adds merged and expired ones. `reverse` reverses the
+    order.
     """
 
     type: tuple[Type, ...] = ()
@@ -125,11 +125,6 @@ class ListFilters(FilterFields, kw_only=True):
     archived: bool | None = None
     outside: bool | None = None
     merged_into: MemoryId | None = None
-
-
-class ListQuery(ListFilters, kw_only=True):
-    """The memories to list, with the filters of a list; `reverse` reverses the order."""
-
     limit: Limit = 50
     offset: Offset = 0
     order: Order = "newest"
@@ -361,14 +356,7 @@ class UndoneRow(Struct):
 
     kind: str
     id: str
-    result: Literal[
-        "deleted",
-        "deleted; what it replaced cannot come back: forgotten",
-        "put back",
-        "cannot come back: forgotten",
-        "left: others have changed it since",
-        "left: it is in use",
-    ]
+    result: Undoing
 
 
 class Undone(Struct):

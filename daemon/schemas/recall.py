@@ -34,7 +34,7 @@ class GivenWeights(Struct, frozen=True, forbid_unknown_fields=True):
     importance: Weight | None = None
 
 
-class RecallQuery(FilterFields, kw_only=True):
+class RecallBody(FilterFields, kw_only=True):
     """A question, and conditions on the answer.
 
     `mode` tree only searches the categories. In mode `llm` a model, or the server at
@@ -47,7 +47,8 @@ class RecallQuery(FilterFields, kw_only=True):
     the reference time of words like "last week" and of ages. `max_tokens` counts four characters of
     text as one. `min_relevance` drops every result below it; without it, an answer that is not sure
     has at most five. `fields` full adds the whole record to each result, `explain` the reasons for
-    its rank. With `reinforce` false the question leaves no trace.
+    its rank. With `reinforce` false the question leaves no trace. A URL has no `weights`; at least
+    one of them is above 0.
 
     `session` limits the question to what that session sees.
     `llm_endpoint` needs the role `write`, and mode `llm`. `user`, Tiny Claw's `userId`,
@@ -70,11 +71,6 @@ class RecallQuery(FilterFields, kw_only=True):
     reinforce: bool = True
     session: str | None = None
     user: AgentName | None = None
-
-
-class RecallBody(RecallQuery, kw_only=True):
-    """A question as in the URL, with `weights` for this call, at least one of them above 0."""
-
     weights: GivenWeights = GivenWeights()
 
 
@@ -98,7 +94,7 @@ class Explanation(Struct):
         signals: what each signal added to the match.
         words: the words of the query that it has, or something that means the same.
         by: for those of the latter, its own words: {"boss": "manager"}.
-        lenders: the ids of the neighbours whose words count for it.
+        neighbours: the ids of those whose words count for it.
         path: the category of the tree that named it, or "".
         reason: a model's reason for that category, or "".
     """
@@ -264,10 +260,9 @@ class ContextQuery(Input):
     Without a `query` it has what is always worth knowing. If all memories fit into `max_tokens`,
     about four characters each, all are in it. Formats other than `thermocline` and `json` are those
     of the systems they are named after. With a `session`, which needs `thermocline` or `json`, the
-    block is limited to what that session sees, and the memories and experiences shown are recorded.
-    Nothing in a block counts as used. `found` leaves out everything that the query does not find,
-    for a turn within a conversation; it needs `thermocline` or `json`. `user` names the agent, as
-    in `/api/recall`.
+    block is limited to what that session sees. Nothing in a block counts as used. `found` leaves
+    out everything that the query does not find, for a turn within a conversation; it needs
+    `thermocline` or `json`. `user` names the agent, as in `/api/recall`.
     """
 
     query: Words = ""

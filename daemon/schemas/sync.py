@@ -5,10 +5,11 @@ Times are seconds since the epoch.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
+from ..memory.records import FileFormat
 from .common import Input, Limit, MemoryId, Offset, RecallLimit, Words, limited_by
 from .recall import HitView
 
@@ -303,9 +304,6 @@ class DeviceRejoined(Struct):
 # Importing
 
 
-Format = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
-
-
 class ImportBody(DatabaseBody, kw_only=True):
     """What to import: a `text`, entries of another system, or the database at `url`.
 
@@ -325,7 +323,7 @@ class ImportBody(DatabaseBody, kw_only=True):
     distil: bool = False
     name: Annotated[str, Meta(max_length=1024)] = ""
     written_at: Annotated[float, Meta(ge=0)] | None = None
-    format: Format | None = None
+    format: FileFormat | None = None
     dry_run: bool = False
 
 

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from ..config.settings import Rules
@@ -23,11 +24,11 @@ from .database import (
     reads_whole,
     remove_old_copies,
 )
-from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
-from .erasure import Erasure
+from .engine import CHECKED, Engine, start_engine
+from .eraser import Eraser
 from .kinds import rebuild_indexes
 from .limits import enforce_all_limits, is_due
-from .readers import WriteHealth, probe, take_room
+from .readers import Readers, WriteHealth, probe, take_room
 from .transaction import StateFile
 from .uses import UseCounter
 from .writer import Committed, Operation
@@ -51,7 +52,7 @@ class AgentStore:
     rebuilt one. While the disk refuses writes, reads continue; writes resume automatically.
 
     Attributes:
-        erasure: erases what was deleted from the agent's files, too.
+        eraser: erases what was deleted from the agent's files, too.
         exists: whether the agent exists; see `EmptyStore`.
         leave_chunks: asks the writer of the chunk database to close it.
         opened: how often the database was opened; each time its rows may have other numbers.
@@ -71,14 +72,19 @@ class AgentStore:
         self._searching = asyncio.Lock()
         self._renewals = 0
         self._reopened = -math.inf
-        self._write_health = WriteHealth(
-            place.agent, context.problems, lambda: readers_of(place, context, connect_standby)
+        standby = partial(
+            Readers,
+            place.database,
+            limit=context.readers,
+            threads=context.threads,
+            connect=connect_standby,
         )
+        self._write_health = WriteHealth(place.agent, context.problems, standby)
         self._kept: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._uses = UseCounter(place.agent, self.write, self.read)
-        self.erasure = Erasure(place, self, self._truncate_log)
+        self.eraser = Eraser(place, self.write, self.read, self._truncate_log)
         self.leave_chunks: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.leave_vectors: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.last_used = self._shown = time.monotonic()
@@ -197,12 +203,11 @@ class AgentStore:
         if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
         if await self.read(full_text.to_merge):
-            await self.erasure.merge_words()
-            self.erasure.request()
+            await self.eraser.merge_words()
+            self.eraser.request()
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
-            await self.write(history.prune_lost)
             await asyncio.to_thread(remove_old_copies, self.place.database, now)
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
@@ -214,7 +219,7 @@ class AgentStore:
         await self.leave_vectors()
         if self._engine is not None:
             await self._uses.finish()
-            await self.erasure.finish()
+            await self.eraser.finish()
         async with self._repairing:
             self._closed = True
             engine, self._engine = self._engine, None
@@ -253,7 +258,7 @@ class AgentStore:
         engine = self._engine
         if engine is not None and committed.state_files:
             engine.state_files.want(committed.state_files)
-        self.erasure.note(committed)
+        self.eraser.note(committed)
         if committed.outgoing:
             self._context.outgoing(self.place.agent, committed.outgoing)
         for event in committed.events:
@@ -407,7 +412,7 @@ class AgentStore:
             engine = self._running()
             # The copy is complete only once the writer is closed. If it fails, the open handle is
             # the only copy, and stays open.
-            await engine.writer.close(lambda db: copy_database(db, copy))
+            await engine.writer.close(partial(_copy_into, path=copy))
             self._engine = None
             await engine.stop()
             await asyncio.to_thread(copy.replace, self.place.database)
@@ -424,6 +429,11 @@ class AgentStore:
         if self._engine is None:
             raise ShuttingDown(f"the memory of '{self.place.agent}' is closed")
         return self._engine
+
+
+def _copy_into(db: sqlite3.Connection, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    db.execute("VACUUM INTO ?", (str(path),))
 
 
 async def _nothing_to_leave() -> None:

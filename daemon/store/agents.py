@@ -86,7 +86,7 @@ class Agents:
         check_agent(agent)
         create = create or agent == "default"
         if or_empty and not create and not self._exists(agent):
-            yield EmptyStore(self._place_of(agent), self._context)
+            yield EmptyStore(self.place(agent), self._context)
             return
         store = await self._get(agent, create=create)
         store.in_use += 1
@@ -98,16 +98,15 @@ class Agents:
                 store.last_used = time.monotonic()
                 self._uses[agent] = self.uses(agent) + 1
 
-    def place(self, agent: str) -> tuple[Path, Path | None]:
+    def place(self, agent: str) -> AgentPaths:
         """The agent's folder, and its workspace elsewhere, if it has one."""
-        return self._folder / agent, self._workspaces.get(agent)
+        return AgentPaths(agent, self._folder / agent, self._workspaces.get(agent))
 
     def uses(self, agent: str) -> int:
         """How often an agent was used since the start, other than quietly."""
         return self._uses.get(agent, 0)
 
     def open_stores(self) -> dict[str, AgentStore]:
-        """The stores that are open now, by agent."""
         return dict(self._open)
 
     def names(self) -> list[str]:
@@ -185,7 +184,7 @@ class Agents:
         try:
             if has_database(folder) or agent in self._workspaces:
                 return True
-            return folder.is_dir() and self._context.importer.is_there(self._place_of(agent))
+            return folder.is_dir() and self._context.importer.is_there(self.place(agent))
         except OSError as error:
             raise translate_os(error, folder) from error
 
@@ -206,7 +205,7 @@ class Agents:
                 # It may have been forgotten meanwhile.
                 self._require(agent, create=create)
                 await self._close_idle(self._settings(), room_for=1)
-                store = AgentStore(self._place_of(agent), self._context)
+                store = AgentStore(self.place(agent), self._context)
                 await store.open()
                 _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
                 self._open[agent] = store
@@ -236,13 +235,6 @@ class Agents:
     def _tell_followers(self) -> None:
         for follow in self.followers:
             follow()
-
-    def _place_of(self, agent: str) -> AgentPaths:
-        return AgentPaths(
-            agent=agent,
-            folder=self._folder / agent,
-            workspace=self._workspaces.get(agent),
-        )
 
     async def _close_idle(self, settings: StoreSettings, room_for: int = 0) -> None:
         now = time.monotonic()

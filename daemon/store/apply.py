@@ -33,7 +33,7 @@ from .rows import JoinResult, Kind
 from .transaction import Transaction
 
 # What a damaged or foreign row can cause; other errors of SQLite concern the disk.
-_INVALID_ROW_ERRORS: Final = (
+INVALID_ROW_ERRORS: Final = (
     ThermoclineError,
     ValueError,
     TypeError,
@@ -67,7 +67,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
         try:
             with tx.undone_on_failure():
                 result += sum((_apply(tx, item, why) for item in some), Applied())
-        except _INVALID_ROW_ERRORS:
+        except INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
     if not tx.is_bulk:
         tx.warm_floor = limits.warm_floor(tx.db, tx.now, tx.rules)
@@ -114,7 +114,8 @@ def _parted(
     for name, items in by_kind.items():
         kind = kind_of(name)
         # A category is created by the first memory in it.
-        known = items.keys() if kind is tree_rows.KIND else kind.table.known(tx.db, name, [*items])
+        is_tree = kind is tree_rows.KIND
+        known = items if is_tree else kind.table.load_all(tx.db, name, [*items])
         new: list[Received | Row] = []
         for key, item in items.items():
             is_new = key not in known and kind.lives(_row(item)) and (name, key) not in repeated
@@ -130,7 +131,7 @@ def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) 
     for item in came:
         try:
             value, ahead = _checked(tx, kind, _row(item))
-        except _INVALID_ROW_ERRORS:
+        except INVALID_ROW_ERRORS:
             result += Applied(refused=1)
             continue
         items.append(item)
@@ -143,7 +144,7 @@ def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) 
             with tx.undone_on_failure():
                 copied = _insert(tx, kind, some, values[start : start + _ADDED_AT_ONCE])
             result += Applied(changed=len(some), copied=copied)
-        except _INVALID_ROW_ERRORS:
+        except INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
     return result
 
@@ -184,7 +185,7 @@ def _apply_alone(tx: Transaction, received: Received | Row, why: str) -> Applied
     try:
         with tx.undone_on_failure():
             return _apply(tx, received, why)
-    except _INVALID_ROW_ERRORS:
+    except INVALID_ROW_ERRORS:
         return Applied(refused=1)
 
 
@@ -205,7 +206,10 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     if ours is not None and kind.lives(merged) and (lost := outlived(merged, ours, theirs)):
         # It was edited after another device had deleted it: its other fields are restored too.
         merged = changed_row(merged, merged.key, lost | merged.data, tx.stamp(merged), kind.sets)
-    copied = bool(_given(merged, tx.device) & _given(theirs, tx.device) - _given(ours, tx.device))
+    copied = bool(
+        _own_stamps(merged, tx.device)
+        & _own_stamps(theirs, tx.device) - _own_stamps(ours, tx.device)
+    )
     changed = merged != ours
     number = None
     if changed:
@@ -220,8 +224,8 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     return Applied(int(changed), 0, int(join_result.lost is not None), copied, ahead)
 
 
-def _given(row: Row | None, device: str) -> set[int]:
-    """The clocks of a device's own changes that are still visible in a version."""
+def _own_stamps(row: Row | None, device: str) -> set[int]:
+    """The stamps of a device's own changes that are still visible in a version."""
     if row is None:
         return set()
     clocks = row.clocks

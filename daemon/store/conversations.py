@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import msgspec
 
 from ..language.speech import Turn
 from ..memory.messages import Spoken
-from .connection import connect
-from .database import FILE_NAME
+from .database import first_value
 from .memory_rows import KIND
 from .transaction import Transaction
 
@@ -72,27 +70,24 @@ class Conversation(msgspec.Struct, frozen=True):
         return self.next_position - self.read_to
 
 
-_SELECT: Final = f"SELECT {', '.join(Conversation.__struct_fields__)} FROM conversations"
+SELECT: Final = f"SELECT {', '.join(Conversation.__struct_fields__)} FROM conversations"
+COLUMN_TYPES: Final = tuple(get_type_hints(Conversation).values())
 
 
 def find(db: sqlite3.Connection, key: str) -> Conversation | None:
     """The conversation, if it has buffered turns."""
-    row = db.execute(f"{_SELECT} WHERE id = ?", (key,)).fetchone()
+    row = db.execute(f"{SELECT} WHERE id = ?", (key,)).fetchone()
     return None if row is None else Conversation(*row)
 
 
 def waiting(db: sqlite3.Connection) -> list[Conversation]:
     """Every conversation with buffered turns."""
-    return [Conversation(*row) for row in db.execute(_SELECT)]
+    return [Conversation(*row) for row in db.execute(SELECT)]
 
 
 def are_waiting(folder: Path) -> bool:
     """Whether a memory has a conversation with buffered turns, or cannot be read. Blocking."""
-    try:
-        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
-            return db.execute("SELECT 1 FROM conversations").fetchone() is not None
-    except sqlite3.Error:
-        return True
+    return bool(first_value(folder, "SELECT EXISTS (SELECT 1 FROM conversations)", 1))
 
 
 def buffer_turns(
@@ -253,11 +248,9 @@ def entry_written(tx: Transaction, key: str) -> None:
     )
 
 
-def failed(tx: Transaction, key: str) -> int:
-    """Count a failure to make the entry; return the number of failures."""
+def failed(tx: Transaction, key: str) -> None:
+    """Count a failure to make the entry."""
     tx.db.execute("UPDATE conversations SET tries = tries + 1 WHERE id = ?", (key,))
-    conversation = find(tx.db, key)
-    return conversation.tries if conversation else 0
 
 
 def forget(tx: Transaction, key: str) -> None:
@@ -266,25 +259,15 @@ def forget(tx: Transaction, key: str) -> None:
     tx.db.execute("DELETE FROM conversations WHERE id = ?", (key,))
 
 
-# The columns read from a damaged database, and the types of a row; -1 and "" mean null.
-SALVAGE: Final = (
-    "SELECT id, next_position, read_to, turns, began_at, last_at, coalesce(ended_at, -1.0), tries,"
-    " writer, coalesce(entry, '') FROM conversations"
-)
-SALVAGED: Final = (str, int, int, int, float, float, float, int, str, str)
-
-
 def import_rows(
     tx: Transaction, conversations: Sequence[tuple[Any, ...]], turns: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Store rows recovered from a damaged database: of `SALVAGE`, and of `turns`.
+    """Store rows recovered from a damaged database: of `SELECT`, and of `turns`.
 
     A turn without its conversation is skipped: it is unknown whether it was read.
     """
     tx.db.executemany(
-        "INSERT OR IGNORE INTO conversations"
-        " VALUES (?, ?, ?, ?, ?, ?, nullif(?, -1.0), ?, ?, nullif(?, ''))",
-        conversations,
+        "INSERT OR IGNORE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", conversations
     )
     tx.db.executemany(
         "INSERT OR IGNORE INTO turns SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ _DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
 
 def connect_writer(path: Path, cache_kb: int = CACHE_KB) -> sqlite3.Connection:
     """The one connection that writes. Every commit is on the disk before it returns."""
-    try:
+    with translated(path):
         db = _connect(path, "mode=rwc", cache_kb)
         # Smaller than SQLite's usual: a store touches some seventeen pages, and each is written.
         # Of a database that is there this changes nothing.
@@ -50,20 +50,16 @@ def connect_writer(path: Path, cache_kb: int = CACHE_KB) -> sqlite3.Connection:
         # Keeps the log from staying as large as the largest import was.
         db.execute("PRAGMA journal_size_limit = 4194304").fetchone()
         db.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchone()
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
     return db
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, and neither waits for the writer nor makes it wait."""
-    try:
+    with translated(path):
         db = _connect(path, "mode=rw")
         chunk_database.attach(db, path.parent)
         db.execute("PRAGMA query_only = ON")
         db.derived_values = {}
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
     return db
 
 
@@ -72,14 +68,10 @@ def connect_standby(path: Path) -> sqlite3.Connection:
 
     It must be closed before the database is opened for writing.
     """
-    try:
+    with translated(path):
         db = _connect(path, _standby(path))
         chunks = path.with_name(chunk_database.FILE_NAME)
         chunk_database.attach(db, path.parent, _standby(chunks))
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
-    except OSError as error:
-        raise translate_os(error, path) from error
     return db
 
 
@@ -130,20 +122,16 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
         raise StoreDamaged(f"cannot use {path}: its schema version {result} was never released")
     if 0 < result < migrations[-1].version:
         copy = path.with_name(f"{path.name}.v{result}-{atomic.stamp()}")
-        try:
+        with translated(path):
             db.execute("VACUUM INTO ?", (str(copy),))
-        except sqlite3.Error as error:
-            raise translate(error, path) from error
     for migration in migrations:
         if migration.version > result:
             _apply(db, path, migration)
 
 
 def _schema_version(db: sqlite3.Connection, path: Path) -> int:
-    try:
+    with translated(path):
         return int(db.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
 
 
 def remove_old_copies(path: Path, now: float) -> None:
@@ -165,6 +153,18 @@ def _apply(db: sqlite3.Connection, path: Path, migration: Migration) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise translate(error, path) from error
+
+
+def first_value(folder: Path, sql: str, otherwise: int) -> int:
+    """The first value of a query on a closed memory; `otherwise` if it cannot be read. Blocking.
+
+    Opening the memory reports the error.
+    """
+    try:
+        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
+            return int(db.execute(sql).fetchone()[0])
+    except sqlite3.Error:
+        return otherwise
 
 
 def in_pages(
@@ -189,12 +189,9 @@ def check_pages(path: Path) -> None:
 
     Takes a second for 250,000 memories.
     """
-    try:
-        with closing(_connect(path, "mode=rw")) as db:
-            first = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
-            short = [] if first != "ok" else _miscounted(db)
-    except sqlite3.Error as error:
-        raise translate(error, path) from error
+    with translated(path), closing(_connect(path, "mode=rw")) as db:
+        first = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
+        short = [] if first != "ok" else _miscounted(db)
     if first != "ok" or short:
         fault = f"table '{short[0]}' lacks some of its rows" if short else first
         raise StoreDamaged(f"cannot trust {path}: {fault}")
@@ -221,11 +218,19 @@ def reads_whole(path: Path) -> bool:
 
 def has_all_words(path: Path) -> bool:
     """Whether each full-text index has all words that were added to it. Blocking."""
+    with translated(path), closing(_connect(path, "mode=rw")) as db:
+        return not lost_words(db)
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Raise the errors of our tree in place of SQLite's and of the operating system's."""
     try:
-        with closing(_connect(path, "mode=rw")) as db:
-            return not lost_words(db)
+        yield
     except sqlite3.Error as error:
         raise translate(error, path) from error
+    except OSError as error:
+        raise translate_os(error, path) from error
 
 
 def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:

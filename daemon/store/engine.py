@@ -10,7 +10,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from ..runtime import atomic
 from ..runtime.problems import Problems
 from . import chunk_database, documents, kinds, meta, state_files
 from .agent_paths import AgentPaths, StoreContext
-from .database import FILE_NAME, connect_reader, connect_writer, migrate, translate
+from .database import FILE_NAME, connect_writer, migrate, translate, translated
 from .documents import FILES
 from .full_text import is_current
 from .kinds import rebuild_indexes
@@ -62,7 +62,7 @@ def open_database(
     # Left incomplete by a killed process.
     atomic.remove_unfinished(place.folder)
     atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
-    if _rebuilt(place).exists():
+    if (place.folder / _REBUILT).exists():
         _move_in(place)
     damaged: Path | None = None
     if place.database.exists():
@@ -88,13 +88,8 @@ def open_database(
 
 def _refuse_blank(place: AgentPaths, context: StoreContext) -> None:
     """Refuse a database without tables beside state files: it has lost their content."""
-    db = connect_writer(place.database)
-    try:
+    with translated(place.database), closing(connect_writer(place.database)) as db:
         blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
-    except sqlite3.Error as error:
-        raise translate(error, place.database) from error
-    finally:
-        db.close()
     if blank and context.importer.is_there(place):
         raise StoreDamaged(f"cannot trust {place.database}: it is empty")
 
@@ -106,16 +101,11 @@ def _build(place: AgentPaths, context: StoreContext, damaged: Path | None) -> No
     building = place.folder / f"{FILE_NAME}.building"
     for leftover in place.folder.glob(f"{FILE_NAME}.building*"):
         leftover.unlink()
-    db = _connect(building)
-    try:
+    with translated(building), closing(_connect(building)) as db:
         report = _fill(place, context, db, damaged)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.Error as error:
-        raise translate(error, building) from error
-    finally:
-        db.close()
     _report(place, report, keep_originals, stamp)
-    building.replace(_rebuilt(place))
+    building.replace(place.folder / _REBUILT)
     atomic.sync_folder(place.folder)
 
 
@@ -173,10 +163,6 @@ def has_database(folder: Path) -> bool:
     return (folder / FILE_NAME).exists() or (folder / _REBUILT).exists()
 
 
-def _rebuilt(place: AgentPaths) -> Path:
-    return place.folder / _REBUILT
-
-
 def _move_in(place: AgentPaths) -> Path | None:
     """Set the old database aside, if it exists, and move the complete new database in."""
     aside: Path | None = None
@@ -189,7 +175,7 @@ def _move_in(place: AgentPaths) -> Path | None:
         elif log.exists():
             # After an interruption: its database was set aside before.
             atomic.set_aside(log, "corrupt")
-    _rebuilt(place).replace(place.database)
+    (place.folder / _REBUILT).replace(place.database)
     atomic.sync_folder(place.folder)
     return aside
 
@@ -239,10 +225,8 @@ def _report(place: AgentPaths, report: dict[str, Any], folder: str, stamp: str) 
 def _mark_taken_over(place: AgentPaths, db: sqlite3.Connection) -> None:
     if place.workspace is not None:
         key = f"taken_over:{place.workspace}"
-        try:
+        with translated(place.database):
             db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, atomic.stamp()))
-        except sqlite3.Error as error:
-            raise translate(error, place.database) from error
 
 
 # The key in `meta` of the time when the whole database was last read and found sound.
@@ -316,7 +300,7 @@ async def start_engine(
         await asyncio.sleep(0)
     elif opened.behind:
         indexing = loop.create_task(_index_backlog(writer))
-    readers = readers_of(place, context, connect_reader)
+    readers = Readers(place.database, limit=context.readers, threads=context.threads)
     files = StateFiles(place, context, writer, readers, damaged)
     files.want(FILES)
     context.problems.clear("rebuild_failed", place.agent)
@@ -329,28 +313,6 @@ async def start_engine(
 async def _index_backlog(writer: Writer) -> None:
     while await writer.submit(kinds.reduce_backlog, durable=False):
         pass
-
-
-def readers_of(
-    place: AgentPaths, context: StoreContext, connect: Callable[[Path], sqlite3.Connection]
-) -> Readers:
-    """Readers of the agent's database, on connections made by `connect`."""
-    return Readers(
-        place.database,
-        limit=context.readers,
-        threads=context.threads,
-        connect=connect,
-    )
-
-
-def copy_database(db: sqlite3.Connection, path: Path) -> None:
-    """Copy the database `db` into a new file. Blocking."""
-    path.unlink(missing_ok=True)
-    target = sqlite3.connect(path)
-    try:
-        db.backup(target)
-    finally:
-        target.close()
 
 
 class _Opened(msgspec.Struct, frozen=True):

@@ -111,11 +111,11 @@ def _with_texts(
 def _type(naming: NamingMemory) -> str:
     """The type that the words around a name say, or ""."""
     words = NAME_WORD.findall(naming.spelling)
-    found = (
+    types = (
         mention.type for mention in mentions(naming.text)
         if NAME_WORD.findall(mention.name)[: len(words)] == words
     )  # fmt: skip
-    return next(found, "")
+    return next(types, "")
 
 
 def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:

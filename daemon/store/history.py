@@ -40,7 +40,6 @@ KEPT_DAYS: Final = 90.0
 # The reason of a version that was never in force: another device's change was later.
 CONFLICT: Final = "conflict"
 _DAY: Final = 86_400.0
-_AT_ONCE: Final = 200
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -117,25 +116,22 @@ def mark_seen(tx: Transaction, numbers: Sequence[int]) -> int:
     return seen
 
 
-def prune(tx: Transaction, max_bytes: int) -> int:
-    """Drop versions that are too old or too many, and old deletions; return how many versions."""
+def prune(tx: Transaction, max_bytes: int) -> None:
+    """Drop versions that are too old or take too much, old lost values, and old deletions."""
     _forget_deletions(tx)
+    oldest = tx.now - KEPT_DAYS * _DAY
+    old = tx.db.execute(
+        "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?", (LOST.name, oldest)
+    ).fetchall()
+    for (key,) in old:
+        rows.write(tx, LOST, key, None)
     bases = "number NOT IN (SELECT base FROM outbox WHERE base IS NOT NULL)"
-    gone = tx.db.execute(
-        f"DELETE FROM history WHERE at < ? AND {bases}", (tx.now - KEPT_DAYS * _DAY,)
-    ).rowcount
-    size = size_of(tx.db)
-    while size > max_bytes:
-        sizes = tx.db.execute(
-            "DELETE FROM history WHERE number IN (SELECT number FROM history"
-            f" WHERE {bases} ORDER BY number LIMIT ?) RETURNING length(data) + length(clocks)",
-            (_AT_ONCE,),
-        ).fetchall()
-        if not sizes:
-            break
-        gone += len(sizes)
-        size -= sum(length or 0 for (length,) in sizes)
-    return gone
+    tx.db.execute(f"DELETE FROM history WHERE at < ? AND {bases}", (oldest,))
+    beyond = (
+        "SELECT max(number) FROM (SELECT number, sum(length(data) + length(clocks))"
+        " OVER (ORDER BY number DESC) AS size FROM history) WHERE size > ?"
+    )
+    tx.db.execute(f"DELETE FROM history WHERE number <= ({beyond}) AND {bases}", (max_bytes,))
 
 
 def _forget_deletions(tx: Transaction) -> None:
@@ -150,13 +146,9 @@ def _forget_deletions(tx: Transaction) -> None:
         (before, followed),
     ).fetchall()
     tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", gone)
-    uses.forget(tx, frozenset(key for kind, key in gone if kind == "memory"))
-
-
-def size_of(db: sqlite3.Connection) -> int:
-    """The size of all versions in bytes."""
-    rows = db.execute("SELECT total(length(data) + length(clocks)) FROM history")
-    return int(rows.fetchone()[0])
+    for kind, key in gone:
+        if kind == "memory":
+            rows.write(tx, uses.KIND, f"{key}/{tx.device}", None)
 
 
 def read(db: sqlite3.Connection, where: str, *values: object) -> list[Version]:
@@ -187,16 +179,6 @@ def record_lost(tx: Transaction, kind: Kind, lost: Row) -> None:
 def _lost_key(lost: Row) -> str:
     data, clocks = lost.encoded()
     return hashlib.sha256(f"{lost.kind}\0{lost.id}\0{clocks}\0{data}".encode()).hexdigest()[:16]
-
-
-def prune_lost(tx: Transaction) -> None:
-    """Delete what is too old for the history."""
-    old = tx.db.execute(
-        "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?",
-        (LOST.name, tx.now - KEPT_DAYS * _DAY),
-    ).fetchall()
-    for (key,) in old:
-        rows.write(tx, LOST, key, None)
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: ARG001 - as others

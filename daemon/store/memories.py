@@ -21,7 +21,6 @@ from .memory_rows import (
     fetch,
     follow_new,
     from_row,
-    recount,
     rewrite,
     there,
     to_row,
@@ -69,9 +68,9 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
     if before is not None:
         rows.write(tx, KIND, memory.id, to_row(memory, with_uses=True))
         tx.count("total_stored")
-        return _told(tx, memory.id, "memory.stored")
+        return _reported(tx, memory.id, "memory.stored")
     add(tx, memory)
-    recount(tx, memory.id)
+    uses.recount(tx, memory.id)
     return there(tx, memory.id)
 
 
@@ -124,7 +123,7 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
         new = _filed(tx, msgspec.structs.replace(new, original_category=""))
     rewrite(tx, new, why=why)
     tree_rows.touch(tx, new.category)
-    return _told(tx, old.id, "memory.updated")
+    return _reported(tx, old.id, "memory.updated")
 
 
 def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
@@ -202,7 +201,7 @@ def _filed(tx: Transaction, memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, category=category, original_category=original)
 
 
-def _told(tx: Transaction, key: str, event: str) -> Memory:
+def _reported(tx: Transaction, key: str, event: str) -> Memory:
     memory = there(tx, key)
     _tell(tx, memory, event)
     return memory

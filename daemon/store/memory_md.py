@@ -35,26 +35,25 @@ def section(page: str) -> str:
     return f"{BEGIN}\n{page}{END}\n"
 
 
-def outside_section(text: str, *, keep_lines: bool = False) -> str:
-    """A file's text without the daemon's section.
+def outside_section(text: str) -> str:
+    """A file's text with an empty line for each line of the daemon's section.
 
     Damaged markers are not repaired by guessing: each whole section and each marker line is left
-    out, and everything else counts as written by people. With `keep_lines` an empty line stays for
-    each line left out, so that line numbers stay.
+    out, and everything else counts as written by people.
     """
     content = text.encode(errors="surrogatepass")
 
-    def left_out(part: bytes) -> bytes:
-        return b"\n" * part.count(b"\n") if keep_lines else b""
+    def blank_lines(part: bytes) -> bytes:
+        return b"\n" * part.count(b"\n")
 
     rest, done, begun = b"", 0, None
     for kind, start, end in _markers(content):
         if kind == "end" and begun is not None:
-            rest = rest[:begun] + left_out(rest[begun:] + content[done:start])
+            rest = rest[:begun] + blank_lines(rest[begun:] + content[done:start])
         else:
             rest += content[done:start]
         begun = len(rest) if kind == "begin" else None
-        rest += left_out(content[start:end])
+        rest += blank_lines(content[start:end])
         done = end
     return (rest + content[done:]).decode(errors="surrogatepass")
 

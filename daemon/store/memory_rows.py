@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -29,16 +29,14 @@ FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__st
 INDEX: Final = "memory_fts"
 SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
 # Derived on each device: from scores and caps, and from the uses that all devices have counted.
-DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
+DERIVED: Final = ("access_count", "archived_at", "last_accessed_at")
 # The fields in the row of a memory.
-ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
+ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - {"id", *DERIVED}
 
-_SAID: Final = tuple(sorted(ROW_FIELDS))
-_said: Final = attrgetter(*_SAID)
-_said_in: Final = itemgetter(*map(Memory.__struct_fields__.index, _SAID))
-_DERIVED: Final = ("access_count", "archived_at", "last_accessed_at")
+_ROW_NAMES: Final = tuple(sorted(ROW_FIELDS))
+_row_values: Final = attrgetter(*_ROW_NAMES)
 _COLUMNS: Final = [
-    *("grp" if name == "group" else name for name in _SAID),
+    *("grp" if name == "group" else name for name in _ROW_NAMES),
     "clocks",
     "extra",
     "size",
@@ -49,25 +47,20 @@ _UPDATE: Final = (
     " WHERE id = ? RETURNING row"
 )
 _INSERT: Final = (
-    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))}, stored_at)"
-    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
+    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *DERIVED))}, stored_at)"
+    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(DERIVED)))})"
 )
 # What `_row` reads.
 _ROW: Final = f"{', '.join(FIELDS)}, clocks, extra"
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
-_TAGS = FIELDS.index("tags")
-_PINNED = FIELDS.index("pinned")
-_STANDING = FIELDS.index("standing")
-_METADATA = FIELDS.index("metadata")
-_DATA = FIELDS.index("data")
-_SAID_TAGS, _SAID_METADATA, _SAID_DATA = map(_SAID.index, ("tags", "metadata", "data"))
+_AT_TAGS, _AT_METADATA, _AT_DATA = map(_ROW_NAMES.index, ("tags", "metadata", "data"))
 _NO_METADATA = "{}"
 _AT_ONCE: Final = 500
 # Uses counted elsewhere, which a memory brings in its row.
 BROUGHT: Final = ("access_count", "last_accessed_at")
 _READ: Final = ROW_FIELDS.union(BROUGHT)
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(Memory)}
-_ROW_DEFAULTS: Final = [_DEFAULTS[name] for name in _SAID]
+_ROW_DEFAULTS: Final = [_DEFAULTS[name] for name in _ROW_NAMES]
 _tags_decoder: Final = msgspec.json.Decoder(tuple[str, ...])
 _metadata_decoder: Final = msgspec.json.Decoder(Metadata)
 _clocks_decoder: Final = msgspec.json.Decoder(Clocks)
@@ -75,23 +68,18 @@ _clocks_decoder: Final = msgspec.json.Decoder(Clocks)
 
 def from_row(row: Sequence[Any]) -> Memory:
     """The memory in a row of `SELECT`."""
-    return Memory(**dict(zip(Memory.__struct_fields__, _decoded(row), strict=True)))
-
-
-def _decoded(row: Sequence[Any]) -> list[Any]:
-    values = list(row)
-    tags, metadata = values[_TAGS], values[_METADATA]
-    values[_PINNED] = bool(values[_PINNED])
-    values[_STANDING] = bool(values[_STANDING])
+    values = dict(zip(Memory.__struct_fields__, row, strict=True))
+    tags, metadata, data = values["tags"], values["metadata"], values["data"]
+    values["pinned"], values["standing"] = bool(values["pinned"]), bool(values["standing"])
     try:
-        values[_TAGS] = () if tags == "[]" else _tags_decoder.decode(tags)
+        values["tags"] = () if tags == "[]" else _tags_decoder.decode(tags)
         plain = metadata == _NO_METADATA
-        values[_METADATA] = Metadata() if plain else _metadata_decoder.decode(metadata)
-        if values[_DATA] is not None:
-            values[_DATA] = msgspec.json.decode(values[_DATA])
+        values["metadata"] = Metadata() if plain else _metadata_decoder.decode(metadata)
+        if data is not None:
+            values["data"] = msgspec.json.decode(data)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise _damaged(values[0]) from error
-    return values
+        raise _damaged(values["id"]) from error
+    return Memory(**values)
 
 
 def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
@@ -99,25 +87,20 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
 
     `with_uses`: with the uses that the memory brings from elsewhere.
     """
-    fields = _fields(_said(memory))
+    values = zip(_ROW_NAMES, _row_values(memory), _ROW_DEFAULTS, strict=True)
+    fields: Fields = {name: value for name, value, default in values if value != default}
+    if "tags" in fields:
+        # As the merge of rows normalizes them.
+        fields["tags"] = sorted(memory.tags)
+    if "metadata" in fields:
+        lists = msgspec.structs.asdict(memory.metadata).items()
+        fields["metadata"] = {name: list(values) for name, values in lists if values}
     if memory.data is not None:
         fields["data"] = msgspec.to_builtins(memory.data)
     if with_uses and memory.access_count:
         fields["access_count"] = memory.access_count
     if with_uses and memory.last_accessed_at is not None:
         fields["last_accessed_at"] = memory.last_accessed_at
-    return fields
-
-
-def _fields(said: Sequence[Any]) -> Fields:
-    values = zip(_SAID, said, _ROW_DEFAULTS, strict=True)
-    fields: Fields = {name: value for name, value, default in values if value != default}
-    if "tags" in fields:
-        # As the merge of rows normalizes them.
-        fields["tags"] = sorted(fields["tags"])
-    if "metadata" in fields:
-        lists = msgspec.structs.asdict(fields["metadata"]).items()
-        fields["metadata"] = {name: list(values) for name, values in lists if values}
     return fields
 
 
@@ -155,7 +138,7 @@ class MemoryTable:
             return
         memory = memory_of(row)
         if known is not None:
-            values = (*_said_values(tx, memory, row), memory.id)
+            values = (*_column_values(tx, memory, row), memory.id)
             written = tx.db.execute(_UPDATE, values).fetchone()
             if known.actor != memory.actor:
                 names.drop_person(tx, known.actor)
@@ -193,14 +176,6 @@ class MemoryTable:
         extra = {name: value for name, value in row.data.items() if name not in ROW_FIELDS}
         return _with_extra(row.id, to_row(memory_of(row)), extra, row.clocks)
 
-    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which a memory or its tombstone exists."""
-        result = db.execute(
-            "SELECT id FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-            (_json(keys),),
-        )
-        return {key for (key,) in result} | ROWS.known(db, kind, keys)
-
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, including deleted ones, a few hundred at a time."""
         for _, *values in in_pages(db, f"SELECT row, {_ROW} {_BY_ROW}", after=0):
@@ -221,7 +196,7 @@ def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
     archived_at = tx.now if tx.is_bulk else memory.archived_at
     derived = (memory.access_count, archived_at, memory.last_accessed_at)
     stored_at = tx.now if tx.writer else None
-    return (memory.id, *_said_values(tx, memory, row), *derived, stored_at)
+    return (memory.id, *_column_values(tx, memory, row), *derived, stored_at)
 
 
 def index_new(tx: Transaction) -> None:
@@ -262,7 +237,7 @@ def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
 
 def _row(values: Sequence[Any]) -> Row:
     *columns, clocks, extra = values
-    key, data = columns[0], _fields(_said_in(_decoded(columns)))
+    key, data = columns[0], to_row(from_row(columns))
     try:
         unknown = {} if extra is None else msgspec.json.decode(extra, type=dict[str, Any])
         return _with_extra(key, data, unknown, _clocks_decoder.decode(clocks))
@@ -276,15 +251,15 @@ def _with_extra(key: str, data: Fields, extra: Fields, clocks: Clocks) -> Row:
     return Row(kind="memory", id=key, data=data, clocks=clocks)
 
 
-def _said_values(tx: Transaction, memory: Memory, row: Row) -> list[Any]:
+def _column_values(tx: Transaction, memory: Memory, row: Row) -> list[Any]:
     if memory.expires_at is not None:
         tx.cache.next_expiry = min(tx.cache.next_expiry, memory.expires_at)
-    values = list(_said(memory))
+    values = list(_row_values(memory))
     metadata = memory.metadata
     plain = not (metadata.urls or metadata.commands or metadata.paths)
-    values[_SAID_TAGS] = _json(memory.tags) if memory.tags else "[]"
-    values[_SAID_METADATA] = _NO_METADATA if plain else _json(metadata)
-    values[_SAID_DATA] = None if memory.data is None else _json(memory.data)
+    values[_AT_TAGS] = _json(memory.tags) if memory.tags else "[]"
+    values[_AT_METADATA] = _NO_METADATA if plain else _json(metadata)
+    values[_AT_DATA] = None if memory.data is None else _json(memory.data)
     unknown = None
     if not row.data.keys() <= ROW_FIELDS:
         unknown = _json({name: row.data[name] for name in row.data.keys() - ROW_FIELDS})
@@ -378,33 +353,10 @@ def _just_after(tx: Transaction, key: str, field: str) -> Stamp:
     return stamps(row, KIND.sets)[field][0][0] + 1, tx.device
 
 
-def recount(tx: Transaction, key: str) -> None:
-    """Compute a memory's uses again, and those of the memory that it is merged into."""
-    passed: set[str] = set()
-    above: str | None = key
-    while above is not None and above not in passed:
-        passed.add(above)
-        row = KIND.load(tx.db, above)
-        if row is None or not KIND.lives(row):
-            return
-        number, last = uses.counted(tx.db, above)
-        brought = memory_of(row)
-        below, below_last = tx.db.execute(
-            "SELECT total(access_count), max(last_accessed_at) FROM memories WHERE merged_into = ?",
-            (above,),
-        ).fetchone()
-        times = [at for at in (brought.last_accessed_at, last, below_last) if at is not None]
-        tx.db.execute(
-            "UPDATE memories SET access_count = ?, last_accessed_at = ? WHERE id = ?",
-            (brought.access_count + number + int(below), max(times, default=None), above),
-        )
-        above = brought.merged_into
-
-
 def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
     """Whether the uses in the table may differ from those that follow from the row."""
     if before is None or not KIND.lives(before):
-        return uses.any_counted(tx) or uses.any_merged(tx)
+        return uses.are_any(tx.db)
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 
@@ -426,7 +378,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     if before is None and "text" in data and data.keys().isdisjoint(("merged_into", "pinned")):
         follow_new(tx, after)
         if _uses_differ(tx, None, after):
-            recount(tx, after.id)
+            uses.recount(tx, after.id)
     else:
         _follow(tx, before, after)
 
@@ -440,7 +392,7 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
             release(tx, after.id)
             unlink(tx, after.id)
             if was is not None:
-                recount(tx, was)
+                uses.recount(tx, was)
             memory = memory_of(before)
             if not memory.expired(tx.now):
                 tx.forgotten.append(DeletedMemory(memory.text, memory.group, memory.category))
@@ -448,7 +400,6 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
     into = after.data.get("merged_into")
     tree_rows.ensure(tx, after.data.get("category", DEFAULT_CATEGORY))
     if into != was:
-        tx.cache.are_merged = None
         # A merged memory is not searched, and takes no space among the warm ones.
         tx.db.execute(
             "UPDATE memories SET archived_at = iif(?1, coalesce(archived_at, ?2), NULL)"
@@ -459,9 +410,9 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
         # A pinned memory leaves the archive, and is the last to leave warm.
         tx.db.execute("UPDATE memories SET archived_at = NULL WHERE id = ?", (after.id,))
     if into != was or _uses_differ(tx, before, after):
-        recount(tx, after.id)
+        uses.recount(tx, after.id)
     if was is not None and into != was:
-        recount(tx, was)
+        uses.recount(tx, was)
     if into is None:
         tx.settle_warm = True
 

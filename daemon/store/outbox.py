@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
 from thermocline.sync import Cursor, Pending, Row, version_of
-from thermocline.sync.ports import RowFormat, Unreadable
+from thermocline.sync.ports import Unreadable
+from thermocline.sync.row_format import RowFormat
 from thermocline.sync.rows import digest
 
 from . import meta
 from . import rows as stored
 from .apply import every
-from .connection import connect
-from .database import FILE_NAME
+from .database import first_value
 from .kinds import kind_of
 from .transaction import Transaction
 
@@ -152,13 +151,5 @@ def offer_all(tx: Transaction, link: Cursor) -> None:
 
 
 def unsent(folder: Path) -> int:
-    """The number of pending rows of a closed memory; 0 if it cannot be read.
-
-    Blocking. Opening the memory reports the error.
-    """
-    try:
-        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
-            row = db.execute("SELECT count(*) FROM outbox WHERE refused IS NULL").fetchone()
-            return int(row[0])
-    except sqlite3.Error:
-        return 0
+    """The number of pending rows of a closed memory; 0 if it cannot be read. Blocking."""
+    return first_value(folder, "SELECT count(*) FROM outbox WHERE refused IS NULL", 0)

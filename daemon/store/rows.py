@@ -48,10 +48,7 @@ class Table(Protocol):
         """Write the row in place of the current version."""
 
     def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:
-        """Store live rows of one kind that are not in `known`; `values` are those of `check`."""
-
-    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which `load` finds a row."""
+        """Store live rows of one kind that are new; `values` are those of `check`."""
 
     def normal(self, row: Row) -> Row:
         """The row as `load` returns it once stored; another release may write it differently."""
@@ -104,14 +101,6 @@ class RowTable:
     def normal(self, row: Row) -> Row:
         """The row itself."""
         return row
-
-    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which a row exists."""
-        result = db.execute(
-            "SELECT id FROM rows WHERE kind = ? AND id IN (SELECT value FROM json_each(?))",
-            (kind, msgspec.json.encode(keys).decode()),
-        )
-        return {key for (key,) in result}
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, including deleted ones, a few hundred at a time."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import msgspec
 
-from ..memory.records import Memory, Tier
+from ..memory.records import Memory, Order, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
 from .connection import INSIDE
 from .memory_rows import FIELDS, SELECT, from_row
 
-Order: TypeAlias = Literal[
-    "newest", "oldest", "importance", "score", "uses", "type", "category", "subject"
-]
-
-# The maximum number of memories listed for a URL.
+# The scores of each tier, from the first to below the second.
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "hot": (HOT, float("inf")),
     "warm": (WARM, HOT),

@@ -255,15 +255,15 @@ class _Disk:
         path, content, current = self._paths[name], text.encode(), ""
         stamp = _stamp(path)
         try:
-            found, stood = atomic.read(path, max(_LARGEST, 2 * len(content)))
+            present, stood = atomic.read(path, max(_LARGEST, 2 * len(content)))
         except FileNotFoundError:
             stamp = None
         except (Conflict, TooLarge, PermissionError) as error:
             self._set_aside(name, str(error))
             stamp = None
         else:
-            stamp, current = _stamp_of(stood), hashlib.sha256(found).hexdigest()
-            if found == content:
+            stamp, current = _stamp_of(stood), hashlib.sha256(present).hexdigest()
+            if present == content:
                 self._stamps[name] = stamp
                 return None
             if current not in self.known.get(name, "").split():
@@ -275,17 +275,17 @@ class _Disk:
     def _prepare_section(self, name: str, page: str) -> _Change | None:
         path, owner = self._paths[name], None
         try:
-            found, stood = atomic.read(path, memory_md.LARGEST, alone=True)
+            file, stood = atomic.read(path, memory_md.LARGEST, alone=True)
             stamp, mode = _stamp_of(stood), stat.S_IMODE(stood.st_mode)
             owner = stood.st_uid, stood.st_gid
         except FileNotFoundError:
-            found, stamp, mode = b"", None, 0o600
+            file, stamp, mode = b"", None, 0o600
         except (Conflict, TooLarge, PermissionError) as error:
             self._leave(name, str(error))
             return None
         try:
-            before = memory_md.page_in(found)
-            content = memory_md.put(found, page) if page else memory_md.without(found)
+            before = memory_md.page_in(file)
+            content = memory_md.put(file, page) if page else memory_md.without(file)
         except InvalidInput as error:
             self._leave(name, error.message, error.hint)
             return None

@@ -68,8 +68,6 @@ class WriterCache(msgspec.Struct):
     categories: set[str] | None = None  # those in the tree; None: not read yet
     clock_state: ClockState | None = None  # as in `meta`; None: not read yet
     next_expiry: float = 0.0  # no memory expires before this time, in seconds since the epoch
-    are_uses: bool | None = None  # whether any uses are counted; None: not known yet
-    are_merged: bool | None = None  # whether any memory is merged into another; likewise
 
 
 class PartFailed(Exception):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from thermocline.sync import ABSENT, COUNTER_BITS, Fields, Row, moment_of, patched, stamps
 
 from ..errors import Conflict, NotFound
+from ..memory.agent_files import PATHS
+from ..memory.records import Undoing
 from . import memories, memory_rows, merging, rows, tree_rows
 from .history import CONFLICT, WRITTEN_BY, Version, mark_seen, read, versions
 from .kinds import kind_of
@@ -15,22 +17,8 @@ from .memory_rows import GAVE, fetch
 from .rows import Kind
 from .transaction import Transaction
 
-Outcome: TypeAlias = Literal[
-    "deleted",
-    "deleted; what it replaced cannot come back: forgotten",
-    "put back",
-    "cannot come back: forgotten",
-    "left: others have changed it since",
-    "left: it is in use",
-]
-DELETED: Final = "deleted"
-DELETED_AGAIN: Final = "deleted; what it replaced cannot come back: forgotten"
-PUT_BACK: Final = "put back"
-FORGOTTEN: Final = "cannot come back: forgotten"
-CHANGED_SINCE: Final = "left: others have changed it since"
-IN_USE: Final = "left: it is in use"
 # Kinds of marks that are about lines of files, by their digest, and about skills.
-FILED: Final = frozenset({"reflection", "episode", "skill"})
+FILED: Final = frozenset(PATHS)
 # A clock that is further ahead is not followed.
 _AHEAD: Final = 86_400.0
 _MERGE: Final = "merge:"
@@ -71,7 +59,7 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
     return after
 
 
-def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outcome]]:
+def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Undoing]]:
     """Revert what an author changed since a time, and delete what the author made since.
 
     Later changes by others in the same rows stay, field by field, and so do rows that others have
@@ -88,20 +76,22 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Outc
     marked = rows.marks(tx.db, f"{WRITTEN_BY} AND at >= ?", by, since)
     created = {(memory_rows.KIND.name, key): 0 for key in _stored(tx, by, since)}
     created |= {(mark.kind, mark.id): mark.number for mark in marked if mark.why == rows.CREATED}
-    outcomes: dict[tuple[str, str], Outcome] = {}
+    outcomes: dict[tuple[str, str], Undoing] = {}
     for name, number in created.items():
         if (outcome := _unmake(tx, *name, number, by)) is not None:
             outcomes[name] = outcome
     for name, versions_ in changed.items():
         if _put_back(tx, versions_):
-            outcomes[name] = PUT_BACK
+            outcomes[name] = "put back"
         elif _changed_since(tx, *name, versions_[-1].number, by):
-            outcomes[name] = CHANGED_SINCE
+            outcomes[name] = "left: others have changed it since"
     for mark in marked:
         if mark.why == rows.DELETED and mark.born < since:
-            earlier = outcomes.setdefault((mark.kind, mark.id), FORGOTTEN)
-            if earlier == DELETED:
-                outcomes[mark.kind, mark.id] = DELETED_AGAIN
+            earlier = outcomes.setdefault((mark.kind, mark.id), "cannot come back: forgotten")
+            if earlier == "deleted":
+                outcomes[mark.kind, mark.id] = (
+                    "deleted; what it replaced cannot come back: forgotten"
+                )
     return [(*name, outcome) for name, outcome in outcomes.items()]
 
 
@@ -130,24 +120,24 @@ def _written_at(tx: Transaction, key: str, created_at: float) -> float:
     return stamped if abs(stamped - created_at) > _AHEAD else created_at
 
 
-def _unmake(tx: Transaction, kind_name: str, key: str, number: int, by: str) -> Outcome | None:
+def _unmake(tx: Transaction, kind_name: str, key: str, number: int, by: str) -> Undoing | None:
     """Delete a row that an author made; None: it is gone already."""
     others = _changed_since(tx, kind_name, key, number, by, whys=("", "undo"))
     if kind_name in FILED:
         tx.db.execute("DELETE FROM history WHERE number = ?", (number,))
-        return DELETED
+        return "deleted"
     kind = kind_of(kind_name)
     if rows.load(tx.db, kind, key) is None:
         return None
     if others:
-        return CHANGED_SINCE
+        return "left: others have changed it since"
     if kind is memory_rows.KIND:
         memories.delete(tx, memories.find(tx.db, key))
-        return DELETED
+        return "deleted"
     if kind is tree_rows.KIND and tree_rows.is_used(tx.db, key):
-        return IN_USE
+        return "left: it is in use"
     rows.write(tx, kind, key, None)
-    return DELETED
+    return "deleted"
 
 
 def _changed_since(

@@ -17,7 +17,7 @@ import logging
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -33,10 +33,17 @@ from . import rows
 from .rows import Kind
 from .transaction import Transaction
 
-_ADD: Final = (
-    "UPDATE memories SET access_count = max(0, access_count + ?), last_accessed_at ="
-    " nullif(max(coalesce(last_accessed_at, 0), ?), 0) WHERE id = ? RETURNING merged_into"
-)
+_OF_MEMORY: Final = "kind = 'uses' AND live AND id > ?1 || '/' AND id < ?1 || '0'"
+_RECOUNT: Final = f"""
+    UPDATE memories SET
+        access_count = CAST(ifnull(extra ->> 'access_count', 0)
+            + (SELECT total(data ->> '$.uses[0]') FROM rows WHERE {_OF_MEMORY})
+            + (SELECT total(access_count) FROM memories WHERE merged_into = ?1) AS INTEGER),
+        last_accessed_at = nullif(max(ifnull(extra ->> 'last_accessed_at', 0),
+            (SELECT ifnull(max(data ->> '$.uses[1]'), 0) FROM rows WHERE {_OF_MEMORY}),
+            (SELECT ifnull(max(last_accessed_at), 0) FROM memories WHERE merged_into = ?1)), 0)
+    WHERE id = ?1 RETURNING merged_into
+"""
 # A memory in several answers within this time was used once.
 _USE_SECONDS: Final = 3_600.0
 _NO_USES: Final[tuple[int, float]] = (0, 0.0)
@@ -48,88 +55,73 @@ class Uses(msgspec.Struct, frozen=True):
     uses: tuple[int, float] = _NO_USES
 
 
-def count(tx: Transaction, used: Mapping[str, int]) -> None:
-    """Count uses of memories on this device."""
-    for memory, number in used.items():
-        before = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
-        rows.write(tx, KIND, name, {"uses": [before[0] + number, tx.now]})
-
-
 def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     """Count one use of a memory for each time that its id is given. Unknown ids are ignored.
 
     A use is not an edit: each device counts its own, so that uses never conflict.
     """
     counts = Counter(ids)
-    rows = tx.db.execute(
+    memories = tx.db.execute(
         "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(list(counts)).decode(),),
     ).fetchall()
     tx.db.executemany(
         "UPDATE tree SET last_access = ? WHERE path = ?",
-        [(tx.now, category) for category in {category for _, category in rows}],
+        [(tx.now, category) for category in {category for _, category in memories}],
     )
-    count(tx, {key: counts[key] for key, _ in rows})
+    for memory, _ in memories:
+        before, _ = _uses(rows.load(tx.db, KIND, name := f"{memory}/{tx.device}"))
+        rows.write(tx, KIND, name, {"uses": [before + counts[memory], tx.now]})
     tx.count("reinforcements_today", counts.total())
 
 
-def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
-    """Count answers, and a use of each memory in them that was not used in the last hour."""
-    used = dict.fromkeys(chain.from_iterable(answers))
-    recent = tx.db.execute(
-        "SELECT id FROM memories WHERE last_accessed_at > ?"
-        " AND id IN (SELECT value FROM json_each(?))",
-        (tx.now - _USE_SECONDS, msgspec.json.encode(list(used)).decode()),
-    ).fetchall()
-    reinforce(tx, used.keys() - {key for (key,) in recent})
-    tx.count("retrieval_count", len(answers))
-    tx.count("total_retrieved", sum(map(len, answers)))
+def count_answers(tx: Transaction, answers: Sequence[Sequence[str]], saved: int = 0) -> None:
+    """Count answers, a use of each memory in them not used in the last hour, and saved tokens."""
+    if answers:
+        used = dict.fromkeys(chain.from_iterable(answers))
+        recent = tx.db.execute(
+            "SELECT id FROM memories WHERE last_accessed_at > ?"
+            " AND id IN (SELECT value FROM json_each(?))",
+            (tx.now - _USE_SECONDS, msgspec.json.encode(list(used)).decode()),
+        ).fetchall()
+        reinforce(tx, used.keys() - {key for (key,) in recent})
+        tx.count("retrieval_count", len(answers))
+        tx.count("total_retrieved", sum(map(len, answers)))
+    if saved:
+        tx.count("context_tokens_saved", saved)
 
 
-def counted(db: sqlite3.Connection, memory: str) -> tuple[int, float | None]:
-    """The uses of a memory on all devices, and the time of the last."""
-    number, at = db.execute(
-        "SELECT total(data ->> '$.uses[0]'), max(data ->> '$.uses[1]') FROM rows"
-        " WHERE kind = 'uses' AND live AND id > ?1 || '/' AND id < ?1 || '0'",
+def counted(db: sqlite3.Connection, memory: str) -> int:
+    """The uses of a memory on all devices, and of the memories merged into it."""
+    (number,) = db.execute(
+        f"SELECT (SELECT total(data ->> '$.uses[0]') FROM rows WHERE {_OF_MEMORY})"
+        " + (SELECT total(access_count) FROM memories WHERE merged_into = ?1)",
         (memory,),
     ).fetchone()
-    return int(number), at
+    return int(number)
 
 
-def any_counted(tx: Transaction) -> bool:
-    """Whether any device has counted uses."""
-    if tx.cache.are_uses is None:
-        result = tx.db.execute("SELECT 1 FROM rows WHERE kind = 'uses' AND live LIMIT 1")
-        tx.cache.are_uses = result.fetchone() is not None
-    return tx.cache.are_uses
+def are_any(db: sqlite3.Connection) -> bool:
+    """Whether a new memory may have uses: some are counted, or memories are merged."""
+    result = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM rows WHERE kind = 'uses' AND live)"
+        " OR EXISTS (SELECT 1 FROM memories WHERE merged_into IS NOT NULL)"
+    )
+    return bool(result.fetchone()[0])
 
 
-def any_merged(tx: Transaction) -> bool:
-    """Whether any memory is merged into another."""
-    if tx.cache.are_merged is None:
-        result = tx.db.execute("SELECT 1 FROM memories WHERE merged_into IS NOT NULL LIMIT 1")
-        tx.cache.are_merged = result.fetchone() is not None
-    return tx.cache.are_merged
-
-
-def forget(tx: Transaction, memories: frozenset[str]) -> None:
-    """Delete this device's counts of memories that cannot be restored."""
-    if any_counted(tx):
-        for memory in memories:
-            rows.write(tx, KIND, f"{memory}/{tx.device}", None)
-
-
-def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Add what was counted since to the memory, to its merge target, and so on."""
-    tx.cache.are_uses = None
-    tx.state_files.update({"warm", "tree", "hot"})
-    old, (number, at) = _uses(before), _uses(after)
-    memory: str | None = after.id.rpartition("/")[0]
+def recount(tx: Transaction, memory: str | None) -> None:
+    """Compute a memory's uses again, those of the memory that it is merged into, and so on."""
     passed: set[str] = set()
     while memory is not None and memory not in passed:
         passed.add(memory)
-        row = tx.db.execute(_ADD, (number - old[0], at, memory)).fetchone()
+        row = tx.db.execute(_RECOUNT, (memory,)).fetchone()
         memory = row[0] if row else None
+
+
+def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
+    tx.state_files.update({"warm", "tree", "hot"})
+    recount(tx, after.id.rpartition("/")[0])
 
 
 def _uses(row: Row | None) -> tuple[int, float]:
@@ -211,7 +203,8 @@ class UseCounter:
                 self._measured = time.monotonic()
             there = self._there
             saved = sum(max(0, there - _tokens(answer.chars)) for answer in answers if answer.chars)
-            await self._write(partial(_count, answers=answers, saved=saved))
+            recalled = [answer.used for answer in answers if answer.used is not None]
+            await self._write(partial(count_answers, answers=recalled, saved=saved))
         except ThermoclineError as error:
             # Uses are a hint for ranking: on a full disk some may be lost.
             _log.info("did not count uses: %s", error, extra={"action": "uses_lost"})
@@ -227,11 +220,3 @@ def _chars_there(db: sqlite3.Connection) -> int:
         " + (SELECT total(length(data ->> 'value')) FROM rows WHERE kind = 'hot' AND live)"
     )
     return int(result.fetchone()[0])
-
-
-def _count(tx: Transaction, answers: Sequence[GivenAnswer], saved: int) -> None:
-    recalled = [answer.used for answer in answers if answer.used is not None]
-    if recalled:
-        count_answers(tx, recalled)
-    if saved:
-        tx.count("context_tokens_saved", saved)

@@ -25,7 +25,6 @@ from .extraction import Extracted, extract_next
 from .model_or_rules import AskOptions, ModelOrRules
 from .new_memories import AskNear
 from .summaries import sum_up, write_entry
-from .tree_tasks import Reasoner
 
 _log = logging.getLogger(__name__)
 _TROUBLE: Final = "observe_trouble"
@@ -83,8 +82,8 @@ class ConversationWorker:
         self._due: dict[Key, _Due] = {}
         self._busy: dict[Key, asyncio.Lock] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
-        self._untold: set[str] | None = None
-        self._ask_at = 0.0
+        self._unscheduled: set[str] = set()  # agents whose buffers were not read yet
+        self._schedule_at = 0.0
         self._woken = asyncio.Event()
         self._room = asyncio.Semaphore(_AT_ONCE)
 
@@ -123,20 +122,18 @@ class ConversationWorker:
 
     async def run(self) -> None:
         """Do what is due until cancelled, first what an earlier daemon left."""
+        self._unscheduled = set(await asyncio.to_thread(self._agents.names))
         while True:
-            if self._untold is None or (self._untold and self._ask_at <= time.monotonic()):
-                untold = self._untold
-                if untold is None:
-                    untold = set(await asyncio.to_thread(self._agents.names))
-                await self._take_up(untold)
+            if self._unscheduled and self._schedule_at <= time.monotonic():
+                await self._schedule_buffered()
             self._woken.clear()
             now = time.monotonic()
             for key, due in list(self._due.items()):
                 if due.next <= now and key not in self._tasks:
                     self._start(key, due)
             waiting = [due.next for key, due in self._due.items() if key not in self._tasks]
-            if self._untold:
-                waiting.append(self._ask_at)
+            if self._unscheduled:
+                waiting.append(self._schedule_at)
             await self._wait(min(waiting, default=float("inf")) - now)
 
     async def close(self) -> None:
@@ -168,29 +165,30 @@ class ConversationWorker:
             del self._busy[key]
         self._woken.set()
 
-    async def _take_up(self, agents: Iterable[str]) -> None:
-        """Schedule the buffered conversations of some agents; record unreadable agents."""
-        untold: set[str] = set()
-        for agent in await asyncio.to_thread(self._with_turns, list(agents)):
+    async def _schedule_buffered(self) -> None:
+        """Schedule the buffered conversations of the agents that were not read yet."""
+        self._schedule_at = time.monotonic() + self._retry
+        unreadable: set[str] = set()
+        for agent in await asyncio.to_thread(self._with_turns, list(self._unscheduled)):
             try:
                 async with self._agents.use(agent, create=False, quietly=True) as store:
                     for conversation in await store.read(conversations.waiting):
-                        self._take_up_one(agent, conversation, store.now)
+                        self._schedule(agent, conversation, store.now)
             except NotFound:
                 continue
             except ShuttingDown:
                 return
             except (ThermoclineError, OSError):
                 # Opening it already reports why it cannot be read.
-                untold.add(agent)
-        self._untold = untold
-        self._ask_at = time.monotonic() + self._retry
+                unreadable.add(agent)
+        self._unscheduled = unreadable
 
     def _with_turns(self, agents: Iterable[str]) -> list[str]:
         """Those that may have buffered turns; to open every memory would take far longer."""
-        return [name for name in agents if conversations.are_waiting(self._agents.place(name)[0])]
+        folders = {name: self._agents.place(name).folder for name in agents}
+        return [name for name, folder in folders.items() if conversations.are_waiting(folder)]
 
-    def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
+    def _schedule(self, agent: str, conversation: Conversation, wall: float) -> None:
         observe, now = self._observe(), time.monotonic()
         # After the clock was set back the pause is at most one more pause.
         silent = max(0.0, wall - conversation.last_at)
@@ -337,7 +335,6 @@ class Thinking(msgspec.Struct, frozen=True):
     """The parts that use a model."""
 
     model: ModelOrRules  # asks a model, or uses the rules
-    reasoner: Reasoner  # searches the tree with the model
     listener: ConversationWorker  # reads conversations, with the model or the rules
 
     async def close(self) -> None:
@@ -356,4 +353,4 @@ def build_thinking(
     """Build the parts around a model; see `ConversationWorker`. Reads the prompts; blocking."""
     tasks = ModelOrRules(model, read_prompts(), lambda: settings().llm.min_chars)
     listener = ConversationWorker(agents, tasks, lambda: settings().observe, problems, zone, near)
-    return Thinking(tasks, Reasoner(tasks), listener)
+    return Thinking(tasks, listener)

@@ -79,7 +79,7 @@ async def distil(
     text: str, measure: Distillation, model: ModelOrRules, options: AskOptions
 ) -> Derived[Distilled]:
     """The one thing that `text` is most worth remembering for."""
-    excerpt = await _given(text, measure, model, options)
+    excerpt = await _short(text, measure, model, options)
     return await model.think(
         options,
         model.question("distil", Part("text", excerpt)),
@@ -93,7 +93,7 @@ async def facts(
     text: str, measure: Distillation, model: ModelOrRules, options: AskOptions
 ) -> Derived[list[Distilled]]:
     """Every statement of `text` worth keeping, in the order of the text."""
-    excerpt = await _given(text, measure, model, options)
+    excerpt = await _short(text, measure, model, options)
     return await model.think(
         options,
         model.question("distil", _SEVERAL, Part("text", excerpt), max_tokens=_TOKENS_FOR_SEVERAL),
@@ -170,7 +170,7 @@ async def best(facts: Sequence[Distilled], text: str, model: ModelOrRules) -> Di
     return await model.rules.run(len(text), rules.best, facts, text)
 
 
-async def _given(text: str, measure: Distillation, model: ModelOrRules, options: AskOptions) -> str:
+async def _short(text: str, measure: Distillation, model: ModelOrRules, options: AskOptions) -> str:
     if len(text) <= _LONGEST or not model.is_asked("distil", options):
         return text[:_LONGEST]
     facts = await model.rules.run(
@@ -210,5 +210,5 @@ def _several(
         return [] if references == Metadata() else None
     own = [within(references, fact_reply.fact) for fact_reply in usable]
     own[0] = merge(own[0], rules.without(references, own))
-    made = (_distilled(one, text, mine, measure) for one, mine in zip(usable, own, strict=True))
+    made = (_distilled(reply, text, mine, measure) for reply, mine in zip(usable, own, strict=True))
     return [distilled for distilled in made if distilled is not None]

@@ -170,15 +170,8 @@ async def _keep(
     """Store what was extracted from a conversation; None if another caller read it meanwhile."""
     key, writer = talk.conversation.id, talk.conversation.writer
     made = [
-        memory_from(
-            observation,
-            key,
-            observation.category or CATEGORY,
-            now=now,
-            zone=zone,
-            writer=writer,
-        )
-        for observation in observations
+        memory_from(item, key, item.category or CATEGORY, now=now, zone=zone, writer=writer)
+        for item in observations
     ]
     made = _with_references(made, observations, talk.turns)
     categories = await categories_for(store, [memory.text for memory in made], now, near)
@@ -193,15 +186,7 @@ async def _keep(
     }
     profiles = [item.profile for item in observations if item.profile]
     return await store.write(
-        partial(
-            _stored,
-            key=key,
-            writer=writer,
-            turns=talk.turns,
-            wanted=wanted,
-            profiles=profiles,
-            corrected=corrected,
-        )
+        partial(_stored, talk=talk, wanted=wanted, profiles=profiles, corrected=corrected)
     )
 
 
@@ -304,17 +289,16 @@ def _with_references(
 
 def _stored(
     tx: Transaction,
-    key: str,
-    writer: str,
-    turns: Sequence[BufferedTurn],
+    talk: UnreadTurns,
     wanted: Sequence[Memory],
     profiles: Sequence[Mapping[str, str]],
     corrected: Mapping[str, str],
 ) -> StoredMemories | None:
+    key, turns = talk.conversation.id, talk.turns
     if not conversations.mark_processed(tx, key, turns):
         return None
     # Whoever sent the turns changes the hot state with them, and an undo takes both back.
-    tx.writer = writer
+    tx.writer = talk.conversation.writer
     stored_memories = store_memories(tx, wanted)
     _update_owner(tx, profiles)
     superseded = dict(stored_memories.superseded)

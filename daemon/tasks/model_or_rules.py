@@ -155,17 +155,23 @@ class ModelOrRules:
         kind: type[R],
         made: Callable[[R], V | None],
         by_rules: Callable[[], Awaitable[V]],
+        *,
+        chars: int | None = None,
+        patient: bool = False,
     ) -> Derived[V]:
         """Ask a model, or use the rules.
 
         `made` converts the reply, of type `kind`, to the result, on a thread; None if it is not
-        usable. `by_rules` returns the result without a model.
+        usable. `by_rules` returns the result without a model. `chars` is as in `is_asked`. With
+        `patient` a failure of the model is raised, as `ModelUnavailable`.
         """
         why, spent = "", None
-        if self.is_asked(question.purpose, options):
+        if self.is_asked(question.purpose, options, chars):
             try:
                 reply = await self.ask(question, kind, options)
             except ModelUnavailable as error:
+                if patient:
+                    raise
                 why = error.in_full
             else:
                 value, spent = await asyncio.to_thread(made, reply.value), spent_on(reply)

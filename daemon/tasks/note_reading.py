@@ -60,7 +60,7 @@ async def read_by_model(
     offered = list(dict.fromkeys(known))[:_MOST_CATEGORIES]
     facts: list[NoteFact] = []
     for first, chunk in _chunks(text):
-        replies = await _asked(chunk, offered, model, options)
+        replies = await _ask_model(chunk, offered, model, options)
         facts += [fact for reply in replies[:_MOST_FACTS] if (fact := _fact(reply, chunk, first))]
     return [*facts, *_left_out(by_rules, facts)]
 
@@ -71,7 +71,7 @@ def _categories(db: sqlite3.Connection) -> list[str]:
     return full[:_MOST_CATEGORIES]
 
 
-async def _asked(
+async def _ask_model(
     chunk: str, categories: Sequence[str], model: ModelOrRules, options: AskOptions
 ) -> list[NoteFactReply]:
     urls = extract(chunk).urls

@@ -238,11 +238,11 @@ def _turn(number: int | None, numbered: Sequence[dict[int, BufferedTurn]]) -> tu
     """The conversation and number of a turn; by default of the last turn of a user."""
     last = (0, 0)
     for at, turns in enumerate(numbered):
-        for one, turn in turns.items():
-            if one == number:
-                return at, one
+        for position, turn in turns.items():
+            if position == number:
+                return at, position
             if turn.role == "user":
-                last = at, one
+                last = at, position
     return last
 
 

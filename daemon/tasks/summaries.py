@@ -13,7 +13,6 @@ from typing import Final, get_args
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import ModelUnavailable
 from ..language.distilling import MAX_TAGS, Episode, summarise_episode
 from ..language.secrets import clear
 from ..llm.model import Part
@@ -21,7 +20,6 @@ from ..llm.replies import ends, one_line, one_of, short_list
 from ..memory.agent_files import EPISODES, EpisodeLine, EpisodeOutcome, stamp
 from ..memory.messages import Message, estimated_tokens
 from ..runtime import line_file
-from ..schemas.common import Method
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.conversations import BufferedTurn, Conversation
@@ -50,14 +48,11 @@ async def sum_up(
     options: AskOptions,
     *,
     patient: bool,
-) -> bool:
-    """Store the summary of a conversation as a line that is still to be written.
+) -> None:
+    """Store the summary of a conversation, unless it continues, as a line still to be written.
 
     All its turns must have been read. They are removed from the buffer in the same commit. If the
     model fails, `patient` raises; otherwise the rules do it.
-
-    Returns:
-        Whether it is done; False if the conversation continues.
 
     Raises:
         ModelUnavailable: the model failed, and may succeed later.
@@ -66,21 +61,22 @@ async def sum_up(
     turns = await store.read(partial(conversations.buffered, key=conversation.id))
     if not any(map(is_worth_reading, turns)):
         await store.write(partial(conversations.forget, key=conversation.id))
-        return True
-    episode, method = await _episode(turns, model, options, patient=patient)
-    episode = replace(
-        episode,
-        summary=clear(episode.summary).text,
-        tags=tuple(clear(tag).text for tag in episode.tags),
-    )
+        return
+    derived = await _episode(turns, model, options, patient=patient)
+    tags = tuple(clear(tag).text for tag in derived.value.tags)
+    episode = replace(derived.value, summary=clear(derived.value.summary).text, tags=tags)
     if not episode.summary:
         await store.write(partial(conversations.forget, key=conversation.id))
-        return True
+        return
     line = msgspec.json.encode(_entry(episode, turns, store.place.agent)).decode()
-    store_entry = partial(
-        _store_entry, conversation=conversation, line=line, outcome=episode.outcome, method=method
-    )
-    return await store.write(store_entry)
+
+    def store_entry(tx: Transaction) -> None:
+        key, seen_to = conversation.id, conversation.next_position
+        if conversations.keep_entry(tx, key, line, seen_to=seen_to):
+            outcome, method = episode.outcome, derived.method
+            tx.tell("conversation.summed_up", conversation=key, outcome=outcome, method=method)
+
+    await store.write(store_entry)
 
 
 async def write_entry(store: AgentStore, conversation: Conversation) -> None:
@@ -96,21 +92,19 @@ async def write_entry(store: AgentStore, conversation: Conversation) -> None:
 
 async def _episode(
     turns: Sequence[BufferedTurn], model: ModelOrRules, options: AskOptions, *, patient: bool
-) -> tuple[Episode, Method]:
+) -> Derived[Episode]:
     plain = [own for turn in turns if (own := own_turn(turn)).text.strip()]
     chars = sum(len(turn.text) for turn in plain)
-    if model.is_asked("episode", options, chars):
-        try:
-            conversation = ends("\n".join(map(line_of, plain)), _GIVEN_CHARS)
-            question = model.question("episode", Part("conversation", conversation))
-            episode = _fit((await model.ask(question, EpisodeReply, options)).value)
-        except ModelUnavailable:
-            if patient:
-                raise
-        else:
-            if episode is not None:
-                return episode, "llm"
-    return await model.rules.run(chars, summarise_episode, plain), "rule"
+    text = ends("\n".join(map(line_of, plain)), _GIVEN_CHARS)
+    return await model.think(
+        options,
+        model.question("episode", Part("conversation", text)),
+        EpisodeReply,
+        _fit,
+        lambda: model.rules.run(chars, summarise_episode, plain),
+        chars=chars,
+        patient=patient,
+    )
 
 
 def _fit(reply: EpisodeReply) -> Episode | None:
@@ -131,16 +125,6 @@ def _entry(episode: Episode, turns: Sequence[BufferedTurn], agent: str) -> Episo
         tags=episode.tags,
         outcome=episode.outcome,
     )
-
-
-def _store_entry(
-    tx: Transaction, conversation: Conversation, line: str, outcome: EpisodeOutcome, method: Method
-) -> bool:
-    key, seen_to = conversation.id, conversation.next_position
-    if not conversations.keep_entry(tx, key, line, seen_to=seen_to):
-        return False
-    tx.tell("conversation.summed_up", conversation=key, outcome=outcome, method=method)
-    return True
 
 
 _MESSAGE_CHARS: Final = 4_000

@@ -48,34 +48,34 @@ _LONGEST_REASON: Final = 300
 Reasoning: TypeAlias = Derived[tuple[NamedCategory, ...]]
 
 
-class Reasoner:
-    """Searches trees with a model."""
+def search_prompt(model: ModelOrRules, tree: Tree, question: str) -> str:
+    """What a model would be asked by `search_tree`."""
+    return model.written(_search_question(model, tree, question), list[NamedCategory])
 
-    def __init__(self, model: ModelOrRules) -> None:
-        self._model = model
 
-    def prompt(self, tree: Tree, question: str) -> str:
-        return self._model.written(self._asked(tree, question), list[NamedCategory])
+async def search_tree(
+    model: ModelOrRules, tree: Tree, question: str, options: AskOptions
+) -> Reasoning:
+    """Ask, within the time of the options or the configuration; errors as `Model.ask`."""
+    if not tree:
+        return Derived((), "rule", "the tree has no categories yet")
+    if not question.strip():
+        return Derived((), "rule", "the question is empty")
+    prompt = _search_question(model, tree, question)
+    try:
+        reply = await model.ask(prompt, list[NamedCategory], options)
+    except ModelUnavailable as error:
+        return Derived((), "rule", error.in_full)
+    return Derived(chosen(reply.value, tree), "llm", "", spent_on(reply))
 
-    async def search(self, tree: Tree, question: str, options: AskOptions) -> Reasoning:
-        """Ask, within the time of the options or the configuration; errors as `Model.ask`."""
-        if not tree:
-            return Derived((), "rule", "the tree has no categories yet")
-        if not question.strip():
-            return Derived((), "rule", "the question is empty")
-        try:
-            reply = await self._model.ask(self._asked(tree, question), list[NamedCategory], options)
-        except ModelUnavailable as error:
-            return Derived((), "rule", error.in_full)
-        return Derived(chosen(reply.value, tree), "llm", "", spent_on(reply))
 
-    def _asked(self, tree: Tree, question: str) -> ModelQuestion:
-        # Unchanged parts come first, so that a provider can cache them.
-        return self._model.question(
-            "tree",
-            Part("tree", prompt(tree), stable=True),
-            Part("question", question[:_LONGEST_QUESTION]),
-        )
+def _search_question(model: ModelOrRules, tree: Tree, question: str) -> ModelQuestion:
+    # Unchanged parts come first, so that a provider can cache them.
+    return model.question(
+        "tree",
+        Part("tree", prompt(tree), stable=True),
+        Part("question", question[:_LONGEST_QUESTION]),
+    )
 
 
 def chosen(choices: Sequence[NamedCategory], tree: Tree) -> tuple[NamedCategory, ...]:

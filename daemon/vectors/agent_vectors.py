@@ -179,7 +179,7 @@ class AgentVectors:
         if changes != self._changes:
             # One of the texts may have been deleted meanwhile.
             self._changed |= {name} & _ENCODED.keys()
-        self._tell(at_once=False)
+        self._publish_progress(at_once=False)
         await _pause(began)
 
     async def leave(self) -> None:
@@ -289,7 +289,7 @@ class AgentVectors:
                 await self._load()
             await self._use(self._file.rest)
             self._is_resting = True
-            self._tell(at_once=True)
+            self._publish_progress(at_once=True)
         await _pause(began)
 
     async def _load(self) -> None:
@@ -305,7 +305,7 @@ class AgentVectors:
         self._is_resting = False
         return await asyncio.to_thread(work)
 
-    def _tell(self, *, at_once: bool) -> None:
+    def _publish_progress(self, *, at_once: bool) -> None:
         now = time.monotonic()
         if at_once or now - self._published > _PROGRESS_SECONDS:
             self._published = now

@@ -17,16 +17,17 @@ from __future__ import annotations
 import sqlite3
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Final
 
 import msgspec
 
-from ..errors import ShuttingDown, translate_os
+from ..errors import ShuttingDown
 from ..memory.vectors import sign_bits
 from ..store.connection import DerivedSchema, connect, open_derived, remove, transaction, version_of
-from ..store.database import translate
+from ..store.database import translated
 
 FILE_NAME: Final = "vectors.db"
 _CACHE_KB: Final = 512
@@ -72,20 +73,13 @@ _SCHEMA: Final = DerivedSchema(
 
 
 class Generation(msgspec.Struct, frozen=True):
-    """The vectors that one encoder made.
+    """The vectors that one encoder made."""
 
-    Attributes:
-        id: never used again in the same file.
-        model: the encoder's name in the configuration.
-        revision: identifies what is behind the name; "" if unknown.
-        probe: the vector of a text that is always the same.
-    """
-
-    id: int
-    model: str
+    id: int  # never used again in the same file
+    model: str  # the encoder's name in the configuration
     dimensions: int
-    revision: str
-    probe: bytes
+    revision: str  # identifies what is behind the name; "" if unknown
+    probe: bytes  # the vector of a text that is always the same
 
 
 class EncodedText(msgspec.Struct, frozen=True):
@@ -120,27 +114,6 @@ def read_generations(db: sqlite3.Connection) -> list[Generation]:
     return [Generation(*row) for row in rows]
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _exclusive(
-    method: Callable[Concatenate[VectorFile, P], T],
-) -> Callable[Concatenate[VectorFile, P], T]:
-    """A method that runs alone, and raises errors of our tree."""
-
-    def alone(self: VectorFile, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self.lock:
-            try:
-                return method(self, *args, **kwargs)
-            except sqlite3.Error as error:
-                raise translate(error, self.path) from error
-            except OSError as error:
-                raise translate_os(error, self.path) from error
-
-    return alone
-
-
 class VectorFile:
     """The writer of the file; opened with the first use, by any thread. Every method blocks.
 
@@ -150,20 +123,18 @@ class VectorFile:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE_NAME
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._left = False
 
-    @_exclusive
     def generations(self) -> list[Generation]:
         """The generations, the oldest first; a missing or unusable file is made."""
-        return read_generations(self._opened())
+        with self._use() as db:
+            return read_generations(db)
 
-    @_exclusive
     def begin(self, generation: Generation) -> Generation:
         """Add a generation, with an id of its own; of the others the oldest stays."""
-        db = self._opened()
-        with transaction(db):
+        with self._use() as db, transaction(db):
             db.execute("DELETE FROM encoders WHERE id > (SELECT min(id) FROM encoders)")
             _, *fields = msgspec.structs.astuple(generation)
             result = db.execute(
@@ -174,32 +145,30 @@ class VectorFile:
             number = int(result.fetchone()[0])
         return msgspec.structs.replace(generation, id=number)
 
-    @_exclusive
     def keep_only(self, generation: Generation) -> None:
         """Remove all other generations, in one step; `sweep` deletes their vectors."""
-        db = self._opened()
-        db.execute("DELETE FROM encoders WHERE id <> ?", (generation.id,))
+        with self._use() as db:
+            db.execute("DELETE FROM encoders WHERE id <> ?", (generation.id,))
 
-    @_exclusive
     def sweep(self) -> bool:
         """Delete some vectors of removed generations; whether there are more."""
-        db, left = self._opened(), 0
-        with transaction(db):
-            for table in ("bits", "vectors"):
-                for (encoder,) in db.execute(
-                    f"SELECT DISTINCT encoder FROM {table}"
-                    " WHERE encoder NOT IN (SELECT id FROM encoders)"
-                ).fetchall():
-                    left += db.execute(
-                        f"DELETE FROM {table} WHERE encoder = ?1 AND key IN"
-                        f" (SELECT key FROM {table} WHERE encoder = ?1 LIMIT {_SWEPT})",
-                        (encoder,),
-                    ).rowcount
-        # Each step gives one page back, and `execute` takes one step.
-        db.executescript(f"PRAGMA incremental_vacuum({_SWEPT})")
+        left = 0
+        with self._use() as db:
+            with transaction(db):
+                for table in ("bits", "vectors"):
+                    for (encoder,) in db.execute(
+                        f"SELECT DISTINCT encoder FROM {table}"
+                        " WHERE encoder NOT IN (SELECT id FROM encoders)"
+                    ).fetchall():
+                        left += db.execute(
+                            f"DELETE FROM {table} WHERE encoder = ?1 AND key IN"
+                            f" (SELECT key FROM {table} WHERE encoder = ?1 LIMIT {_SWEPT})",
+                            (encoder,),
+                        ).rowcount
+            # Each step gives one page back, and `execute` takes one step.
+            db.executescript(f"PRAGMA incremental_vacuum({_SWEPT})")
         return left > 0
 
-    @_exclusive
     def reconcile(
         self,
         generation: Generation | None,
@@ -212,31 +181,31 @@ class VectorFile:
         `texts` are the key and version of every text of a source `between` two keys; `belongs` is
         SQL that is true for the keys of this source.
         """
-        db, current = self._opened(), dict(texts)
+        current = dict(texts)
         here = None if generation is None else generation.id
         stored: set[int] = set()
         gone: list[tuple[int, int]] = []
-        for encoder, key, version in db.execute(
-            "SELECT encoder, key, version FROM encoders JOIN bits ON encoder = encoders.id"
-            f" WHERE key BETWEEN ? AND ? AND {belongs}",
-            between,
-        ):
-            if current.get(key) != version:
-                gone.append((encoder, key))
-            elif encoder == here:
-                stored.add(key)
-        if gone:
-            with transaction(db):
-                for table in ("bits", "vectors"):
-                    db.executemany(f"DELETE FROM {table} WHERE encoder = ? AND key = ?", gone)
+        with self._use() as db:
+            for encoder, key, version in db.execute(
+                "SELECT encoder, key, version FROM encoders JOIN bits ON encoder = encoders.id"
+                f" WHERE key BETWEEN ? AND ? AND {belongs}",
+                between,
+            ):
+                if current.get(key) != version:
+                    gone.append((encoder, key))
+                elif encoder == here:
+                    stored.add(key)
+            if gone:
+                with transaction(db):
+                    for table in ("bits", "vectors"):
+                        db.executemany(f"DELETE FROM {table} WHERE encoder = ? AND key = ?", gone)
         missing = tuple(key for key, _ in texts if key not in stored)
         return Reconciled(tuple({key for _, key in gone}), missing)
 
-    @_exclusive
     def put(self, generation: Generation, texts: Iterable[EncodedText]) -> None:
         """Store the vectors of some texts."""
-        db, encoder = self._opened(), generation.id
-        with transaction(db):
+        encoder = generation.id
+        with self._use() as db, transaction(db):
             for text in texts:
                 bits = _bits_of(text.vector) if text.vector is not None else b""
                 db.execute(
@@ -249,23 +218,22 @@ class VectorFile:
                         (encoder, text.key, text.vector),
                     )
 
-    @_exclusive
     def rest(self) -> None:
         """Empty the log, which has copies of what was deleted, and close until the next use."""
-        if self._db is not None:
+        with self._use() as db:
             # A reader may need the log: then the next rest empties it.
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             self._close()
 
-    @_exclusive
     def remove(self) -> None:
         """Remove the file; the next use makes another one."""
-        self._close()
-        remove(self.path)
+        with self._lock, translated(self.path):
+            self._close()
+            remove(self.path)
 
     def leave(self) -> None:
         """Close the file for good."""
-        with self.lock:
+        with self._lock:
             self._left = True
             self._close()
 
@@ -274,12 +242,15 @@ class VectorFile:
             db, self._db = self._db, None
             db.close()
 
-    def _opened(self) -> sqlite3.Connection:
-        if self._left:
-            raise ShuttingDown(f"cannot use {self.path}: the memory is closed")
-        if self._db is None:
-            self._db = open_derived(self.path, _SCHEMA)
-        return self._db
+    @contextmanager
+    def _use(self) -> Iterator[sqlite3.Connection]:
+        """The open file, for one at a time."""
+        with self._lock, translated(self.path):
+            if self._left:
+                raise ShuttingDown(f"cannot use {self.path}: the memory is closed")
+            if self._db is None:
+                self._db = open_derived(self.path, _SCHEMA)
+            yield self._db
 
 
 def read_bits(db: sqlite3.Connection, generation: Generation) -> tuple[array[int], list[int]]:

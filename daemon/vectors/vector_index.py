@@ -38,9 +38,6 @@ class VectorIndex:
     """Compares questions with the items of one agent.
 
     About 40 bytes an item with 256 dimensions. Its methods block, and may be called on any thread.
-
-    Attributes:
-        damaged: whether the file could not be read since `unload`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +48,7 @@ class VectorIndex:
         self._reading = threading.Lock()
         self._db: sqlite3.Connection | None = None
         self._left = False
-        self.damaged = False
+        self.damaged = False  # whether the file could not be read since `unload`
 
     @property
     def generation(self) -> Generation | None:

@@ -33,15 +33,10 @@ _REFUSED: Final = "vectors_not_written"
 
 
 class Near(msgspec.Struct, frozen=True):
-    """How near an agent's items are to a question.
+    """How near an agent's items are to a question."""
 
-    Attributes:
-        nearness: compares them; None: words answer alone.
-        note: why words answer alone, for a person; "" if no encoder is configured.
-    """
-
-    nearness: Nearness | None = None
-    note: str = ""
+    nearness: Nearness | None = None  # compares them; None: words answer alone
+    note: str = ""  # why words answer alone, for a person; "" if no encoder is configured
 
 
 class Vectors:
@@ -209,6 +204,7 @@ class Vectors:
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
+    # Cancelled while the event is set, `asyncio.wait_for` of Python 3.11 would not end.
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

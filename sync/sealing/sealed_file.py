@@ -89,10 +89,7 @@ class UnsealedFile(io.RawIOBase):
 
     Reading raises `EOFError` if the file is cut off and `zlib.error` if it was changed, as reading
     a compressed file does. `file` is at its beginning, and closed with this one; `ring` has the key
-    of its epoch.
-
-    Raises:
-        Unsealable: it is not a sealed file, or of another owner.
+    of its epoch. `Unsealable`: it is not a sealed file, or of another owner.
     """
 
     def __init__(self, file: BinaryIO, ring: Keyring) -> None:

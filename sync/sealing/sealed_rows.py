@@ -21,8 +21,8 @@ import msgspec
 
 from ..clock import COUNTER_BITS
 from ..failures import KeyMissing
-from ..plain_rows import has_valid_clocks, size_of
 from ..ports import Columns, Pending, Received, Unreadable, Value
+from ..row_format import RowFormat, has_valid_clocks, size_of
 from ..rows import Stamp, version_of
 from . import KIND
 from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, sealed_length, unseal
@@ -48,8 +48,8 @@ class _Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
 _clocks_decoder: Final = msgspec.json.Decoder(_Clocks)
 
 
-class SealedRows:
-    """The sealed rows of one agent; implements `RowFormat`.
+class SealedRows(RowFormat):
+    """The sealed rows of one agent.
 
     `keyring` is asked for each row: it may learn of another epoch at any time.
     """
@@ -62,7 +62,7 @@ class SealedRows:
         root = keyring().root
         self._row_name = NameDigest(derive(root, "rows"), name)
         self._version_name = NameDigest(derive(root, "versions"))
-        self.agent = sealed_agent(root, name)
+        super().__init__(sealed_agent(root, name))
         self._epochs: dict[int, tuple[bytes, bytes, str]] = {}
 
     @property

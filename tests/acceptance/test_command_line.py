@@ -276,16 +276,6 @@ def test_list_and_export_mark_what_came_from_outside(shell):
     }
 
 
-def test_forget_without_an_id_does_not_forget_the_agent(shell):
-    shell.json("--agent", "old", "store", "one")
-    unset: list[str] = []
-    for agent in ("--agent", "--agent-id"):
-        refused = shell.run("forget", *unset, agent, "old", "--yes", code=2)
-        assert "say what to forget" in refused.stderr
-    assert "give nothing else" in shell.run("forget", "ab12", "--all", code=2).stderr
-    assert shell.json("--agent", "old", "list")["total"] == 1
-
-
 def test_hot_is_changed_shown_and_rebuilt(shell):
     told = shell.json("hot", "--update", "identity", '{"agent_name": "Nova"}')
     assert told == {"updated": "identity"}
@@ -349,17 +339,6 @@ def test_categories_are_found_and_the_question_for_a_model_is_written(shell, tmp
     assert shell.out(*words) == f"wrote {file}\n"
     assert " ada: Ada likes oolong" in file.read_text()
     assert shell.json(*words) == {"llm_prompt_file": str(file)}
-    shell.run("tree", "--llm", code=2)
-
-
-def test_a_full_tree_says_what_could_make_room(shell):
-    for number in range(10):
-        shell.run("tree", "--add", f"c{number}", "made by hand")
-    assert shell.json("tree", "--add", "c10", "x") == {"path": "c10", "added": False}
-    done = shell.run("tree", "--add", "c10", "x", code=1)
-    assert "'root' has 10 of 10 categories below it" in done.stderr
-    assert "the least used: c0, c1, c2" in done.stderr
-    assert "c0 — made by hand" in shell.out("tree")
 
 
 def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(shell):
@@ -394,7 +373,6 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell):
     done = shell.out("undo", "--by", "cli", "--since", "2h")
     assert done == f"memory {key[:8]}: deleted\n"
     assert shell.json("history", "--conflicts")["results"] == []
-    shell.run("undo", code=2)
 
 
 def test_the_history_of_all_says_which_memory_was_replaced_and_by_which(shell):
@@ -409,11 +387,6 @@ def test_a_number_of_uses_is_written_with_its_word(shell, eventually):
     shell.out("retrieve", "what is the gate code of the yard?")
     eventually(lambda: shell.json("get", key)["access_count"] == 1, "the use is counted")
     assert "1 time, last" in shell.out("get", key)
-
-
-def test_an_empty_question_is_wrong_usage(shell):
-    for blank in ("", "  "):
-        assert "the query is empty" in shell.run("retrieve", blank, code=2).stderr
 
 
 def test_the_name_of_a_file_in_place_of_a_text_is_pointed_out(shell, tmp_path):
@@ -547,15 +520,8 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell):
     for words in [
         ["get", "ffffffffffff"],
         ["store", ""],
-        ["store", "  \n "],
         ["store", "x" * 70_000],
-        ["store", "x", "--importance", "-1"],
-        ["store", "x", "--importance", "11"],
-        ["store", "x", "--category", "../.."],
-        ["store", "x", "--expires", "soon"],
         ["store", "lone \udcff byte"],
-        ["list", "--limit", "0"],
-        ["list", "--since", "yesterday-ish"],
         ["hot", "--update", "nonsense", "{}"],
         ["--agent", "../x", "store", "x"],
     ]:  # fmt: skip
@@ -589,7 +555,6 @@ def test_one_key_or_a_section_of_the_configuration_is_shown(shell):
     assert "recall.limit" in keys
     assert all(key.startswith("recall.") for key in keys)
     assert "no key 'recal'" in shell.run("config", "recal", code=2).stderr
-    shell.run("config", "recall.limit", "--check", code=2)
 
 
 def test_undoing_what_a_program_wrote_restores_the_name_that_was_told_before(

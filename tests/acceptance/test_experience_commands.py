@@ -33,18 +33,3 @@ def test_a_conversation_and_preferences(shell, tmp_path):
     assert told == "editor: vim (confidence 0.52)\n"
     assert shell.out("experiences", "preferences") == "ana  editor  vim  0.52  2x\n"
     assert shell.json("experiences", "stats")["total"] == 2
-
-
-def test_wrong_words_say_what_is_missing(shell):
-    for words, told in [
-        (("add", "x"), "add needs --type"),
-        (("use",), "use needs ID"),
-        (("prefer", "editor"), "prefer needs CATEGORY and VALUE"),
-        (("list", "more"), "list takes no word 'more'"),
-        (("stats", "--tag", "x"), "stats takes no --tag"),
-        (("observe", "x"), "observe needs --conversation"),
-        (("add", "x", "--type", "tool_chain", "--solution", '{"a":'), "expected JSON"),
-        (("show", "nosuch"), "no experience has the id"),
-    ]:
-        code = 1 if words[0] == "show" else 2
-        assert told in shell.run("experiences", *words, code=code).stderr

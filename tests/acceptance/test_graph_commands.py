@@ -26,16 +26,6 @@ def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_
     assert shell.out("graph", "marta", "--no-alias", "Marta").startswith("Marta (person)")
 
 
-def test_a_wrong_call_says_what_is_wrong(shell):
-    for words, told in [
-        (("--alias", "x"), "need a NAME"),
-        (("--depth", "1"), "--depth needs a NAME"),
-        (("Ada", "--limit", "3"), "--limit takes no NAME"),
-        (("Ada", "--type", "god"), "expected one of"),
-    ]:
-        assert told in shell.run("graph", *words, code=2).stderr
-
-
 def test_a_name_in_a_stored_memory_is_named_and_one_in_none_is_not_found(shell):
     neighbour = shell.json("store", "My neighbour Leopold fixes clocks")["id"]
     shell.out("store", "Never push to the release branch without Tomasz's approval")

@@ -21,6 +21,7 @@ from unittest import mock
 
 import pytest
 
+from thermocline.daemon.cli import hook
 from thermocline.daemon.cli.program import main
 
 PROGRAM = [sys.executable, "-m", "thermocline.daemon.cli.program"]
@@ -50,6 +51,8 @@ class Agent:
             contextlib.chdir(self.folder),
             mock.patch.dict(os.environ, env),
             mock.patch.multiple(sys, argv=words, stdin=io.TextIOWrapper(io.BytesIO(given))),
+            # What an agent does not wait for would go on in the tests after this one.
+            mock.patch.multiple(hook, _PATIENCE_SECONDS=60.0, _DEADLINE_SECONDS=60.0),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             warnings.catch_warnings(),

@@ -18,14 +18,16 @@ def test_what_is_added_is_listed_and_in_the_context(shell, tmp_path):
     file.write_text("# Deploy\n\n1. make deploy\n")
     options = ("--description", "how to deploy", "--file", file)
     assert shell.out("skill", "add", "deploy", *options) == "added memory/skills/deploy.md\n"
+    file.write_text("# Deploy\n\n1. make release\n")
     _, err = shell.run("skill", "add", "deploy", *options, code=1)
     assert "it exists" in err
     assert "--force" in err
+    assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make deploy\n"
     assert shell.out("skill", "add", "deploy", *options, "--force").startswith("replaced")
     assert shell.out("skill") == "deploy  how to deploy\n"
-    assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make deploy\n"
+    assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make release\n"
     told = shell.out("context", "how do I deploy?")
-    for known in ("migrate first", "The deploy hung.", "1. make deploy"):
+    for known in ("migrate first", "The deploy hung.", "1. make release"):
         assert known in told
     assert told == shell.out("context", "--query", "how do I deploy?")
     assert json.loads(shell.out("context", "deploy", "--format", "json"))[0]["items"]
@@ -53,20 +55,3 @@ def test_knowledge_is_shown_and_told_when_too_long(shell, shared_daemon):
     path.write_text("".join(f"- gauge {n} is at kilometre {n}\n" for n in range(202)))
     assert "202 lines" in shell.run("knowledge").stderr
     assert "202 lines" in shell.run("context").stderr
-
-
-def test_a_wrong_command_says_what_is_wrong(shell):
-    for words, told in [
-        (("reflect", "add"), "add needs TEXT"),
-        (("reflect", "add", "x"), "add needs --type"),
-        (("reflect", "add", "x", "--type", "joy"), "expected one of"),
-        (("reflect", "list", "x"), "list takes no word"),
-        (("reflect", "list", "--action", "x"), "list takes no --action"),
-        (("episode", "add", "x", "--outcome", "won"), "expected one of"),
-        (("skill", "add", "x"), "add needs --description"),
-        (("skill", "add", "x", "--description", "y"), "add needs --file"),
-        (("skill", "show"), "show needs ID"),
-        (("context", "x", "--query", "y"), "give the query once"),
-        (("context", "--format", "xml"), "expected one of"),
-    ]:
-        assert told in shell.run(*words, code=2).stderr

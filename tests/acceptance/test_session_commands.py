@@ -16,7 +16,10 @@ def test_a_session_from_its_start_to_its_end(shell):
     refused = shell.run("retrieve", "the site", "--session", key, code=None)
     assert "is archived" in refused.stderr
     assert shell.out("sessions", "list", "--status", "active") == ""
+    (archived,) = shell.json("sessions", "list", "--status", "archived")["sessions"]
+    assert (archived["id"], archived["status"]) == (key, "archived")
     shell.out("undo", key, "--kind", "session")
+    assert "pond-2" in shell.out("retrieve", "the site", "--session", key)
     assert shell.json("sessions", "show", key)["status"] == "active"
 
 
@@ -24,18 +27,9 @@ def test_a_session_is_named_by_its_name_where_only_one_has_it(shell):
     first = shell.out("sessions", "start", "release").strip()
     assert shell.out("sessions", "archive", "release") == f"archived {first}\n"
     second = shell.out("sessions", "start", "release").strip()
+    assert [one["id"] for one in shell.json("sessions")["sessions"]] == [second, first]
     refused = shell.run("sessions", "archive", "release", code=1).stderr
     assert "2 sessions are called 'release'" in refused
     assert first in refused
     assert second in refused
     assert "id or name 'x'" in shell.run("sessions", "show", "x", code=1).stderr
-
-
-def test_wrong_words_say_what_is_missing(shell):
-    for words, told in [
-        (("show",), "show needs ID"),
-        (("list", "x"), "list takes no word 'x'"),
-        (("start", "x", "--status", "active"), "start takes no --status"),
-        (("archive", "x", "--category", "a"), "archive takes no --category"),
-    ]:
-        assert told in shell.run("sessions", *words, code=2).stderr

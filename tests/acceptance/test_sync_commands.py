@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -42,6 +43,7 @@ def test_the_standing_is_told_in_words(shell, sqld):
     assert shell.out("sync", "--now").startswith("sent ")
     assert shell.out("sync", "--now").endswith(": nothing to do\n")
     assert shell.json("sync", "--now")["synced"] is True
+    shell.run("store", "Cleo prefers water")
     sqld.stop()
     gone = shell.run("sync", "--now", code=4)
     assert gone.stdout == ""
@@ -49,7 +51,16 @@ def test_the_standing_is_told_in_words(shell, sqld):
     waiting = shell.out("sync")
     assert "state         waiting, next try " in waiting
     assert "remedy        nothing is lost" in waiting
-    assert "waiting, next try " in shell.out("status")
+    standing = shell.out("status")
+    assert "waiting, next try " in standing
+    assert "PROBLEM" not in standing
+    found = shell.json("sync")
+    assert found["next_try"] > time.time()
+    latest = found["rounds"][0]
+    assert (latest["error"], latest["message"]) == ("offline", found["message"])
+    sqld.start()
+    assert shell.out("sync", "--now").startswith("sent ")
+    assert "state         up to date\n" in shell.out("sync")
 
 
 def test_devices_are_listed_retired_and_taken_in_again(shell):
@@ -64,15 +75,16 @@ def test_devices_are_listed_retired_and_taken_in_again(shell):
     unknown = shell.run("devices", "--retire", "nobody", code=1)
     assert "no device has the id or name 'nobody'" in unknown.stderr
     assert shell.out("devices", "--retire", key[:5]) == f"retired lab ({key})\n"
+    assert "STOPPED until it is fixed" in shell.out("sync")
     assert "this device, retired " in shell.out("devices")
     refused = shell.run("sync", "--now", code=1)
     assert "thermocline devices --rejoin" in refused.stderr
-    assert "STOPPED until it is fixed" in shell.out("sync")
     assert "PROBLEM replica_trouble" in shell.out("status")
     assert shell.out("devices", "--rejoin").startswith("rejoined: ")
     assert shell.out("devices", "--retire", "lab") == f"retired lab ({key})\n"
     assert shell.out("devices", "--rejoin").startswith("rejoined: ")
     assert shell.json("devices", "--rejoin")["rejoined"] is False
+    assert "state         up to date\n" in shell.out("sync")
 
 
 def test_evoclaws_scripts_find_their_database_served(shell, sqld_with_auth, tmp_path):

@@ -108,18 +108,6 @@ def test_what_could_not_be_read_is_said(shell, note):
     assert f"did not read {path.name}: it is not UTF-8 text" in err
 
 
-def test_wrong_arguments_are_refused(shell):
-    for words in [
-        ("consolidate", "--mode", "weekly"), ("consolidate", "extra"),
-        ("consolidate", "--auth-token", "secret"), ("ingest-daily", "--days", "0"),
-        ("ingest-daily", "--days", "two"), ("validate", "one", "two"),
-        ("metrics", "--report", "--trend"), ("tree", "--undo", "--prune"),
-    ]:  # fmt: skip
-        out, err = shell.run(*words, code=2)
-        assert out == ""
-        assert err.startswith("thermocline: ")
-
-
 # ingest-daily
 
 
@@ -148,6 +136,14 @@ def test_notes_are_taken_in_once(shell, note):
     assert "Ordered the new mainsail from https://sails.example.org/main" in lines[0]
     assert lines[-1] == "stored 2 of 2 facts in 1 note"
     assert shell.run("ingest-daily")[0] == "stored 0 of 2 facts in 1 note\n"
+    again = shell.json("ingest-daily")
+    assert set(again) == {
+        "files_scanned", "mode", "facts_found", "facts_stored", "facts_skipped", "llm_fallbacks",
+        "facts", "files", "dry_run",
+    }  # fmt: skip
+    assert again["facts_skipped"] == 2
+    [sail] = shell.json("list", "--url", "sails.example.org")["results"]
+    assert sail["writer"].endswith(" cli")
     found, _ = shell.run("retrieve", "what colour will the hull have?")
     assert "green" in found
 

@@ -14,8 +14,8 @@ from device import AGENT, Device
 from sealing import owner
 from world import World, disturb
 
-from thermocline.sync.plain_rows import PlainRows
 from thermocline.sync.ports import Received
+from thermocline.sync.row_format import RowFormat
 from thermocline.sync.sealing.sealed_rows import SealedRows
 
 # Read here: the variables of ours are taken away before a test begins.
@@ -32,7 +32,7 @@ def world(sqld_binary: Path) -> Iterator[World]:
 
 def archived(world: World) -> tuple[int, int]:
     """How many memories the replica holds, and how many different texts."""
-    form = SealedRows(AGENT, owner) if Device.sealed else PlainRows(AGENT)
+    form = SealedRows(AGENT, owner) if Device.sealed else RowFormat(AGENT)
     sql = "SELECT kind, id, version, data, clocks FROM rows WHERE agent_id = ? AND data IS NOT NULL"
     received = [form.received(line) for line in world.server.query(sql, form.agent)]
     rows = [each.row for each in received if isinstance(each, Received)]

@@ -37,6 +37,9 @@ FEW_ERRORS = [
 ]
 IDS = ["few", "all"]
 STATE_FILES = ("hot-memory-state.json", "warm-memory.json", "MEMORY.md", "metrics.json")
+# While another thread of a start looks into the database, the log is not put into it, and a start
+# makes a tenth of the calls: a kill that was not met is tried at so many.
+STARTS = 5
 # A state file that could not be written is tried again after five seconds.
 WELL_SECONDS = 120.0
 
@@ -224,25 +227,20 @@ def test_nothing_is_lost_by_a_kill_at_any_call_of_the_start(
         *(device.folder() / f"memory.db.building{end}" for end in ("-wal", "-journal")),
     ]
     counting = Injected(tmp_path / "trace", ALL, paths=paths)
-    device.start(prefix=counting.prefix())
-    device.kill()
+    wait_until(
+        lambda: begin(device, before, counting).counts()["pwrite64"] > 0,
+        "a start puts the log into the database",
+    )
     made = counting.counts()
     points = given or spread(made, min(120, made.total()))
     fired, faults = 0, []
     for call, number in points:
-        shutil.rmtree(device.state)
-        shutil.copytree(before, device.state)
         what = f"signal=KILL:when={number}"
         injected = Injected(tmp_path / "trace", call, what, paths=paths)
-        device.start(prefix=injected.prefix(), wait=False)
-        assert device.process is not None
-        process = device.process
-        wait_until(
-            lambda process=process: process.poll() is not None or answers(device),
-            "it ends or is ready",
-        )
-        device.kill()
-        fired += bool(injected.read())
+        for _ in range(STARTS):
+            if hit := begin(device, before, injected).read():
+                break
+        fired += bool(hit)
         found = device.start().texts()
         if found != texts:
             faults.append(f"{call} {number}: {len(found)} of {len(texts)}")
@@ -252,7 +250,19 @@ def test_nothing_is_lost_by_a_kill_at_any_call_of_the_start(
     figure(f"crash points {what} that fired", fired)
     figure(f"crash points {what}: lost something", len(faults))
     assert faults == []
-    assert fired >= len(points) * 0.6
+    assert fired >= len(points) * 0.8
+
+
+def begin(device: Device, state: Path, injected: Injected) -> Injected:
+    """Start with a copy of a state folder; it ends at a call, or is killed once it is ready."""
+    shutil.rmtree(device.state)
+    shutil.copytree(state, device.state)
+    device.start(prefix=injected.prefix(), wait=False)
+    process = device.process
+    assert process is not None
+    wait_until(lambda: process.poll() is not None or answers(device), "it ends or is ready")
+    device.kill()
+    return injected
 
 
 def answers(device: Device) -> bool:

@@ -317,7 +317,10 @@ def test_status_and_health_show_the_problems_of_agents_that_may_be_read(
     finally:
         for folder in folders:
             folder.with_suffix(".away").rename(folder)
-    eventually(lambda: problems_shown(ADMIN, "/api/status") == "[]", "it is over")
+    for agent in WITH_WORKSPACE:
+        eventually(
+            lambda a=agent: f"'{a}'" not in problems_shown(ADMIN, "/api/status"), "it is over"
+        )
 
 
 @as_root

@@ -12,24 +12,6 @@ def state(call: Any) -> Any:
     return call.ok("GET", "/api/hot")["state"]
 
 
-def test_each_part_is_updated_under_its_key(call):
-    for key, value in (
-        ("identity", {"agent_name": "Alex"}),
-        ("owner_profile", {"timezone": "Europe/Berlin"}),
-        ("lesson", {"text": "save often", "category": "work", "importance": 0.9}),
-        ("event", {"text": "the boat sailed"}),
-        ("task", {"text": "buy tea", "status": "pending"}),
-        ("project", {"name": "Boat", "status": "active"}),
-    ):
-        assert call.ok("PUT", f"/api/hot/{key}", value) == {"updated": key}
-    found = state(call)
-    assert found["identity"]["agent_name"] == "Alex"
-    assert found["owner_profile"]["timezone"] == "Europe/Berlin"
-    shown = json.dumps(found)
-    for text in ("save often", "the boat sailed", "buy tea", "Boat"):
-        assert text in shown
-
-
 def test_the_size_is_that_of_compact_json_and_within_the_cap(call):
     for number in range(40):
         text = f"lesson {number} " + "é" * 100

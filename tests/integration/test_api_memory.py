@@ -278,16 +278,6 @@ def touched(call: Any) -> bool:
 # Forgetting and using
 
 
-def test_a_forgotten_memory_is_gone(call):
-    stored = call.store("x marks the spot")
-    assert call.ok("DELETE", f"/api/memory/{stored['id']}")["deleted"] is True
-    for method in ("GET", "DELETE"):
-        refused = call(method, f"/api/memory/{stored['id']}")
-        assert refused.refusal() == (404, "not_found", "id")
-    assert call.total() == 0
-    assert call.ok("POST", "/api/recall", {"query": "marks"})["results"] == []
-
-
 def test_each_use_raises_the_score_by_a_tenth(call):
     stored = call.store("x", importance=0.5, created_at=time.time() + 60)
     for uses in (1, 2, 3):

@@ -114,27 +114,6 @@ def test_a_question_without_an_answer_looks_for_it_on_the_replica(sqld, beginnin
     )
 
 
-def test_a_server_that_is_gone_is_a_normal_state_with_a_next_try(sqld, beginning, eventually):
-    _, call = beginning(sqld.url)
-    eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
-    call.store("a text that waits")
-    sqld.stop()
-    refusal = call("POST", "/api/sync").refusal()
-    assert refusal == (503, "replica_offline", None)
-    found = call.ok("GET", "/api/sync")
-    assert (found["phase"], found["error"]) == ("waiting", "offline")
-    assert found["next_try"] > time.time()
-    assert found["hint"]
-    assert found["queued"] > 0
-    assert (found["rounds"][0]["error"], found["rounds"][0]["message"]) == (
-        "offline", found["message"],
-    )  # fmt: skip
-    assert call("GET", "/api/health").status == 200
-    sqld.start()
-    assert call.ok("POST", "/api/sync")["sent"] > 0
-    assert call.ok("GET", "/api/sync")["phase"] == "idle"
-
-
 def test_a_token_that_is_mended_needs_no_restart_and_serves_who_names_its_database(
     sqld_with_auth, beginning, eventually, tmp_path
 ):
@@ -347,17 +326,3 @@ def test_a_device_is_listed_retired_and_taken_in_again(sqld, beginning):
     assert two.ok("POST", "/api/devices/rejoin")["rejoined"] is False
     one.ok("POST", "/api/sync")
     assert {memory["id"] for memory in one.ok("GET", "/api/memory")["results"]} == ids
-
-
-def test_who_retires_its_own_device_stops_at_once(beginning, tmp_path):
-    _, call = beginning(f"file:{tmp_path}/replica.db")
-    call.store("something")
-    call.ok("POST", "/api/sync")
-    [device] = call.ok("GET", "/api/devices")["results"]
-    assert call("POST", "/api/devices/zzzz/retire").refusal() == (404, "not_found", "id")
-    assert call("POST", "/api/devices//retire").status == 404
-    call.ok("POST", f"/api/devices/{device['id']}/retire")
-    assert call.ok("GET", "/api/sync")["error"] == "retired"
-    assert "rejoin" in call.ok("GET", "/api/sync")["hint"]
-    assert call.ok("POST", "/api/devices/rejoin")["rejoined"] is True
-    assert call.ok("GET", "/api/sync")["phase"] == "idle"

@@ -14,7 +14,6 @@ CHAT = (
     " way."
 )
 TEA = "I prefer oolong tea in the morning"
-KEPT = TEA
 
 
 def turn(text: str, role: str = "user", **fields: Any) -> dict[str, Any]:
@@ -56,25 +55,6 @@ def test_a_known_fact_that_is_stored_again_gets_its_new_references(call):
     assert memory["metadata"]["urls"] == ["https://a.example/pr/7"]
 
 
-def test_several_texts_are_answered_in_their_order(call):
-    texts = ["Ada prefers tea", "Bob plays the cello", "ok"]
-    results = call.ok("POST", "/api/distill", {"texts": texts})["results"]
-    assert [one["distilled"]["fact"] for one in results] == texts
-
-
-def test_what_is_kept_goes_where_it_fits_and_no_second_time(call):
-    call.store("Ada lives in Lisbon", category="people/ada")
-    wish = {"text": "Ada has a sister called Berta", "store": True, "category": "family"}
-    (stored,) = call.ok("POST", "/api/distill", wish)["stored"]
-    assert (stored["category"], stored["duplicate"]) == ("people/ada", False)
-    (again,) = call.ok("POST", "/api/distill", wish)["stored"]
-    assert again == stored | {"duplicate": True}
-    odd = {"text": "The ferry leaves at nine", "store": True, "category": "harbour/times"}
-    (filed,) = call.ok("POST", "/api/distill", odd)["stored"]
-    assert filed["category"] == "harbour/times"
-    assert call.total() == 3
-
-
 def test_every_fact_of_a_text_is_kept_at_once(call):
     text = (
         "We decided to moor at the north pier. The new pump costs 120 dollars, see"
@@ -101,13 +81,6 @@ def test_what_cannot_be_distilled_is_refused(call):
         assert call("POST", "/api/distill", body).refusal() == (400, "invalid", field)
 
 
-def test_a_wish_for_a_model_that_is_not_there_is_answered_by_rules(call):
-    found = call.ok("POST", "/api/distill", {"text": CHAT, "llm": True})
-    why = "no model is configured for distil; name one in llm.model"
-    assert (found["mode"], found["why"]) == ("rule", why)
-    assert "why" not in call.ok("POST", "/api/distill", {"text": CHAT})
-
-
 # Observe
 
 
@@ -118,7 +91,7 @@ def test_turns_are_buffered_and_read_at_once_when_it_is_wished(call):
     assert call.total() == 0
     found = call.ok("POST", "/api/observe", body | {"turns": [turn("Right?")], "wait": True})
     (tea,) = found["stored"]
-    assert (tea["text"], tea["event"], tea["actor"]) == (KEPT, "preference_learned", "Ada")
+    assert (tea["text"], tea["event"], tea["actor"]) == (TEA, "preference_learned", "Ada")
     assert (tea["group"], tea["position"], tea["source"]) == ("c", None, "user-stated")
     assert (found["buffered"], found["mode"], found["known"]) == (0, "rule", [])
 
@@ -134,7 +107,7 @@ def test_profclaws_names_are_understood(call):
         "wait": True,
     }
     (tea,) = call.ok("POST", "/api/observe", body)["stored"]
-    assert (tea["text"], tea["actor"]) == (KEPT, "Ada")
+    assert (tea["text"], tea["actor"]) == (TEA, "Ada")
 
 
 def test_the_same_from_many_callers_at_once_gets_in_once(call):
@@ -144,7 +117,7 @@ def test_the_same_from_many_callers_at_once_gets_in_once(call):
 
     with ThreadPoolExecutor(12) as pool:
         stored = list(pool.map(observe, range(24)))
-    assert sorted(stored) == [[]] * 23 + [[KEPT]]
+    assert sorted(stored) == [[]] * 23 + [[TEA]]
     assert call.total() == 1
 
 

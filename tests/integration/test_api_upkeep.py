@@ -4,42 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-NOTE = """## Boat
-- [x] Ordered the new mainsail from https://sails.example.org/main
-- Decided to paint the hull green before the season begins
-"""
 CALLS = [
-    ("POST", "/api/consolidate", {"mode": "weekly"}, "mode"),
-    ("POST", "/api/consolidate", {"dry_run": "yes"}, "dry_run"),
-    ("POST", "/api/consolidate", {"mod": "quick"}, "mod"),
     ("POST", "/api/ingest", {"days": 0}, "days"),
-    ("POST", "/api/ingest", {"days": 1.5}, "days"),
     ("POST", "/api/validate", {"file": "/etc/passwd"}, "text"),
-    ("POST", "/api/validate", {"text": 5}, "text"),
     ("GET", "/api/metrics/history?days=0", None, "days"),
 ]
-
-
-@pytest.fixture
-def note(call: Any, shared_daemon: Any) -> Callable[..., Path]:
-    """`note(text)` writes the agent's note of today."""
-    call.store("something to begin with")
-
-    def write(text: str = NOTE, name: str = "") -> Path:
-        folder = shared_daemon.folder(call.agent) / "memory"
-        folder.mkdir(exist_ok=True)
-        path: Path = folder / f"{datetime.now().astimezone().date()}{name}.md"
-        path.write_text(text)
-        return path
-
-    return write
 
 
 def test_a_run_by_hand_shows_in_status_metrics_and_history(call):
@@ -66,41 +40,11 @@ def test_a_run_by_hand_shows_in_status_metrics_and_history(call):
     assert history["trend"]["numbers"]["warm_count"]["average"] == 1.0
 
 
-def test_notes_are_taken_in(call, note):
-    note()
-    dry = call.ok("POST", "/api/ingest", {"dry_run": True})
-    assert (dry["facts_stored"], dry["dry_run"], "id" in dry["facts"][0]) == (2, True, False)
-    ingested = call.ok("POST", "/api/ingest")
-    evoclaw = {
-        "files_scanned", "mode", "facts_found", "facts_stored", "facts_skipped", "llm_fallbacks",
-        "facts",
-    }  # fmt: skip
-    assert set(ingested) == evoclaw | {"files", "dry_run"}
-    assert [fact["text"][:7] for fact in ingested["facts"]] == ["Ordered", "Decided"]
-    stored = call.ok("GET", f"/api/memory/{ingested['facts'][0]['id']}")
-    assert stored["metadata"]["urls"] == ["https://sails.example.org/main"]
-    assert stored["writer"].startswith("uid:")
-    assert call.ok("POST", "/api/ingest", {"days": 1})["facts_skipped"] == 2
-
-
-def test_todays_note_is_validated_and_any_other_text(call, note):
-    refused = call("POST", "/api/validate")
-    assert refused.refusal() == (404, "not_found", "file")
-    path = note("all fine")
-    assert call.ok("POST", "/api/validate") == {
-        "status": "ok", "message": "nothing is left out", "file": str(path),
-    }  # fmt: skip
-    warned = call.ok(
-        "POST", "/api/validate", {"text": "x\nWe install things later.", "file": "a.md"}
-    )
-    assert (warned["status"], warned["warnings_count"], warned["file"]) == ("warning", 1, "a.md")
-    assert warned["warnings"] == ["Action 'install' mentioned without command example"]
-    assert warned["suggestions"][0].startswith("line 2: ")
-
-
-def test_a_note_that_is_a_link_is_not_validated(call, note, tmp_path):
-    path = note("text")
-    path.unlink()
+def test_a_note_that_is_a_link_is_not_validated(call, shared_daemon, tmp_path):
+    call.store("something to begin with")
+    folder = shared_daemon.folder(call.agent) / "memory"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{datetime.now().astimezone().date()}.md"
     secret = tmp_path / "secret"
     secret.write_text("We install the secret.")
     path.symlink_to(secret)
@@ -158,17 +102,6 @@ def test_what_an_answer_spares_its_reader_is_counted(call, eventually):
     expected += everything - -(-size // 4)
     eventually(lambda: saved() == expected, "the hot state is counted")
     assert call.ok("GET", "/api/metrics")["retrieval_count"] == 2
-
-
-def test_a_reader_may_look_and_not_run():
-    from thermocline.daemon.api.openapi import all_routes  # noqa: PLC0415 - it loads the server
-
-    roles = {(route.method, route.path): route.role for route in all_routes()}
-    for path in ("/api/consolidate", "/api/ingest", "/api/tree/undo"):
-        assert roles["POST", path] == "write"
-    for path in ("/api/upkeep", "/api/memory/stats", "/api/metrics/history"):
-        assert roles["GET", path] == "read"
-    assert roles["POST", "/api/validate"] == "read"
 
 
 def test_what_a_kill_has_broken_off_goes_on_after_the_restart(

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from thermocline.daemon.config.settings import Rules, Tuning
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot, tree_nodes
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.memory.scoring import DAY, WarmLimits, score_of
+from thermocline.daemon.memory.scoring import DAY, WarmLimits
 from thermocline.daemon.memory.tree_nodes import TreeLimits
-from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import (
     documents,
     key_values,
@@ -30,18 +27,12 @@ from thermocline.daemon.store import (
 )
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.limits import archive_faded, enforce_limits
-from thermocline.daemon.store.memory_rows import SELECT, from_row
 from thermocline.daemon.store.merging import stranded
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 NOW = 1_790_000_000.0
-
-
-def recalled(db: sqlite3.Connection, query: str) -> list[Memory]:
-    answer = recall(db, Request(text=query, limit=20, now=NOW), Tuning())
-    return [hit.memory for hit in answer.hits]
 
 
 async def test_what_has_faded_meanwhile_is_archived_by_itself(open_store, make_memory, wall):
@@ -55,36 +46,6 @@ async def test_what_has_faded_meanwhile_is_archived_by_itself(open_store, make_m
         wall.seconds += days * DAY
         await store.run_maintenance()
         assert await store.read(lambda db: db.execute(cold).fetchall()) == archived
-
-
-async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn_cold(
-    open_store, make_memory
-):
-    store = await open_store(now=lambda: NOW)
-    for start in range(0, 2000, 100):
-
-        def insert(tx: Transaction, start: int = start) -> None:
-            for number in range(start, start + 100):
-                importance = (number * 7919 % 1000) / 1000
-                moment = NOW - 1000
-                memories.insert(tx, make_memory(number, importance=importance, created_at=moment))
-
-        await store.write(insert)
-        size = await store.read(
-            lambda db: len(msgspec.json.encode(documents.warm_document(db, NOW, Rules())))
-        )
-        assert size <= Rules().warm.max_bytes
-    everything = await store.read(lambda db: [from_row(row) for row in db.execute(SELECT)])
-    assert {memory.id for memory in everything} == {f"m{n:05d}" for n in range(2000)}
-    warm = [m for m in everything if m.archived_at is None]
-    cold = [m for m in everything if m.archived_at is not None]
-    assert warm
-    lowest = min(score_of(memory, NOW, Rules().scoring) for memory in warm)
-    # What came after the last eviction may be low; what left was lower than all who stayed then.
-    assert max(score_of(memory, NOW, Rules().scoring) for memory in cold) <= lowest + 0.2
-    for number in range(0, 2000, 97):
-        found = await store.read(lambda db, n=number: recalled(db, f"word{n}"))
-        assert [memory.id for memory in found] == [f"m{number:05d}"]
 
 
 SMALL = Rules(

@@ -283,6 +283,11 @@ def test_the_chunks_of_a_file_are_listed_by_their_lines(desk):
     assert all(a.start_line <= b.start_line for a, b in pairwise(chunks))
     assert "Sails" in chunks[-1].heading
     assert desk.found("red")[0].endswith(f":{chunks[-1].start_line}-{chunks[-1].end_line}")
+    assert chunks[0].text.startswith("# Boats\n\nsome words")
+    desk.write("a.md", "# Boats\n\nThe wheel stands.\n")
+    desk.finds("wheel stands", "a.md:1-3")
+    [after] = desk.client.files_chunks(path).results
+    assert (len(after.hash), after.hash != chunks[0].hash) == (len(chunks[0].hash), True)
     with pytest.raises(ApiError, match="not a watched file"):
         desk.client.files_chunks("/nowhere.md")
 
@@ -340,17 +345,6 @@ def test_a_search_beside_others_reads_a_changed_file_first(desk):
         over.set()
         for other in others:
             other.join()
-
-
-def test_chunks_are_listed_with_text_and_hash(desk):
-    path = str(desk.write("mill.md", "# Mill\n\nThe wheel turns.\n"))
-    desk.finds("wheel", "mill.md:1-3")
-    [before] = desk.client.files_chunks(path).results
-    assert "The wheel turns." in before.text
-    desk.write("mill.md", "# Mill\n\nThe wheel stands.\n")
-    desk.finds("stands", "mill.md:1-3")
-    [after] = desk.client.files_chunks(path).results
-    assert (len(after.hash), after.hash != before.hash) == (len(before.hash), True)
 
 
 def test_the_whole_file_system_is_not_watched(desk):

@@ -16,14 +16,8 @@ from scripted_model import ScriptedModel
 from thermocline.daemon.config.settings import Cold, Ingest, Rules
 from thermocline.daemon.errors import NotFound
 from thermocline.daemon.llm.model import read_prompts
-from thermocline.daemon.maintenance import history, rebuilding
-from thermocline.daemon.maintenance.consolidation import (
-    STAGES,
-    STEPS,
-    Stages,
-    consolidate,
-    steps_of,
-)
+from thermocline.daemon.maintenance import days, rebuilding
+from thermocline.daemon.maintenance.consolidation import RUN_STEP, STEPS, consolidate, steps_of
 from thermocline.daemon.maintenance.daily_notes import Folder, Work
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
@@ -66,11 +60,9 @@ class Upkept:
         }
         return Work(**given | fields)
 
-    async def run(
-        self, mode: ConsolidationMode, *, stages: Stages = STAGES, **fields: Any
-    ) -> Consolidated:
+    async def run(self, mode: ConsolidationMode, **fields: Any) -> Consolidated:
         work = self.work(mode, **fields)
-        return await consolidate(work, steps_of(mode), self.told.append, stages)
+        return await consolidate(work, steps_of(mode), self.told.append)
 
     async def add(self, *new: Memory) -> None:
         def insert(tx: Transaction) -> None:
@@ -190,7 +182,7 @@ async def test_a_day_is_one_row_of_the_history(upkept):
     await upkept.run("quick")
     await upkept.add(memory("b"))
     await upkept.run("quick")
-    [day] = await upkept.store.read(lambda db: history.load(db, 7))
+    [day] = await upkept.store.read(lambda db: days.load(db, 7))
     assert (str(day.day), day.warm_count, day.stored, day.consolidations) == ("2026-11-21", 2, 2, 2)
 
 
@@ -198,7 +190,9 @@ async def test_a_day_is_one_row_of_the_history(upkept):
 
 
 @pytest.mark.parametrize("last", [step for step in STEPS if step != "ingest"])
-async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(upkept, last):
+async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(
+    upkept, last, monkeypatch
+):
     upkept.note()
     await upkept.add(
         memory("faded", days=40), memory("c", "Ana likes tea"), memory("d", "ana likes tea")
@@ -207,8 +201,10 @@ async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(up
     async def interrupted(_work: Work) -> Any:
         raise asyncio.CancelledError
 
+    monkeypatch.setitem(RUN_STEP, last, interrupted)
     with pytest.raises(asyncio.CancelledError):
-        await upkept.run("full", stages=STAGES | {last: interrupted})
+        await upkept.run("full")
+    monkeypatch.undo()
     assert upkept.told[-1].data["error"] == "interrupted"
     await upkept.run("full")
     after = await upkept.all()
@@ -220,14 +216,16 @@ async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(up
     assert await upkept.all() == after
 
 
-async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept):
+async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept, monkeypatch):
     async def fails(_work: Work) -> Any:
         raise ValueError("cannot encode: the owner's secret")
 
     upkept.note()
     await upkept.add(memory("faded", days=40))
+    monkeypatch.setitem(RUN_STEP, "ingest", fails)
     with pytest.raises(ValueError, match="cannot encode"):
-        await upkept.run("full", stages=STAGES | {"ingest": fails})
+        await upkept.run("full")
+    monkeypatch.undo()
     assert (await upkept.all())["faded"].archived_at is not None
     # What an unexpected error says may be what was remembered.
     assert upkept.told[-1].data["error"] == "ValueError"
@@ -237,13 +235,13 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept):
 
 async def test_damaged_notes_are_as_if_there_were_none(upkept):
     def spoil(tx: Transaction) -> None:
-        days = ("day/2026-11-19", "day/2026-11-20")
+        dates = ("day/2026-11-19", "day/2026-11-20")
         for key in (
-            "job/full", "notes_read", "tree_undo", "note/own/2026-11-21.md", *days,
+            "job/full", "notes_read", "tree_undo", "note/own/2026-11-21.md", *dates,
         ):  # fmt: skip
             tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '{not json')", (key,))
         # One that can be read, but is of no day.
-        names = structs.fields(history.Day)
+        names = structs.fields(days.Day)
         no_day = {field.encode_name: 0 for field in names} | {"date": "soon"}
         meta.write(tx, "day/soon", no_day)
 
@@ -251,7 +249,7 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept):
     await upkept.store.write(spoil)
     outcome = await upkept.run("full")
     assert outcome.ingested_facts == 3
-    assert [str(day.day) for day in await upkept.store.read(lambda db: history.load(db, 9))] == [
+    assert [str(day.day) for day in await upkept.store.read(lambda db: days.load(db, 9))] == [
         "2026-11-21"
     ]
     with pytest.raises(NotFound, match="no rebuild of the tree to undo"):

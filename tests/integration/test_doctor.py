@@ -55,7 +55,7 @@ class Patient:
         self.write("etc/thermocline/config.json", json.dumps(sections))
 
     def exam(self, **changes: Any) -> DeviceContext:
-        with Client(str(self.socket), timeout=5.0) as client:
+        with Client(str(self.socket), timeout=60.0) as client:
             found = begin(self.env, client, str(self.state), self.root)
         return msgspec.structs.replace(found, **changes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import resource
 import socket
 import subprocess
@@ -304,15 +305,16 @@ def test_two_hundred_callers_that_do_not_read_delay_others_by_a_tenth_of_a_secon
     call = calls_of(daemon, "boats")
     texts = [{"text": f"crate {n} of the boats went down the river " * 24} for n in range(500)]
     call.ok("POST", "/api/memory/batch", {"memories": texts})
+    both = (daemon.process.pid, os.getpid())
 
     def delays() -> list[float]:
         """What a question takes, but for the time in which others had the processors."""
         seconds = []
         for _ in range(30):
-            began, waited = time.monotonic(), seconds_without_processor(daemon.process.pid)
+            began, waited = time.monotonic(), sum(map(seconds_without_processor, both))
             call.ok("POST", "/api/recall", {"query": "the river"})
             took = time.monotonic() - began
-            waited = seconds_without_processor(daemon.process.pid) - waited
+            waited = sum(map(seconds_without_processor, both)) - waited
             seconds.append(took - waited)
         return sorted(seconds)
 

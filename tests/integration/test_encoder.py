@@ -74,6 +74,10 @@ class Rig:
         plan = msgspec.structs.replace(self.plan.llm, **llm)
         self.plan = msgspec.structs.replace(self.plan, llm=plan)
 
+    def use(self, folder: Path) -> None:
+        """Configure the static model in a folder."""
+        self.configure(models={"embed": (f"static:{folder}",)})
+
     def deadline(self, milliseconds: int) -> None:
         """Set how long a query may take."""
         self.plan = msgspec.structs.replace(
@@ -350,22 +354,25 @@ async def test_a_static_model_encodes_in_a_small_process_of_its_own(build, model
     assert rig.usage.purposes()["embed"].tokens_in == 0
 
 
-@pytest.mark.parametrize(
-    "form", [{"kind": "float16"}, {"kind": "int8"}, {"rows": 300}, {"dimensions": 512}]
-)
-async def test_every_form_of_table_is_read(build, tmp_path, form):
-    rig = build(f"static:{write(tmp_path / 'static', **form)}")
-    (encoded,) = (await rig.encode("My dogs?")).vectors
-    size = form.get("dimensions", 64)
-    shares = {"my": 0.1, "dog": 1.0, "##s": 0.1}
-    tokens = [[share * number for number in vector(t, size)] for t, share in shares.items()]
-    mean = quantised([sum(numbers) for numbers in zip(*tokens, strict=True)])
-    assert cosine(encoded, mean) > 0.999
+async def test_every_form_of_table_is_read(build, model_folder, tmp_path):
+    rig = build(f"static:{model_folder}")
+    forms: list[dict[str, Any]] = [
+        {"kind": "float16"}, {"kind": "int8"}, {"rows": 300}, {"dimensions": 512},
+    ]  # fmt: skip
+    for number, form in enumerate(forms):
+        rig.use(write(tmp_path / str(number), **form))
+        (encoded,) = (await rig.encode("My dogs?")).vectors
+        size = form.get("dimensions", 64)
+        shares = {"my": 0.1, "dog": 1.0, "##s": 0.1}
+        tokens = [[share * number for number in vector(t, size)] for t, share in shares.items()]
+        mean = quantised([sum(numbers) for numbers in zip(*tokens, strict=True)])
+        assert cosine(encoded, mean) > 0.999
 
 
-async def test_what_a_tokenizer_does_not_know_counts_nothing(build, tmp_path):
+async def test_what_a_tokenizer_does_not_know_counts_nothing(build, model_folder, tmp_path):
+    rig = build(f"static:{model_folder}")
     for splits in ("unigram", "wordpiece"):
-        rig = build(f"static:{write(tmp_path / splits, splits=splits)}")
+        rig.use(write(tmp_path / splits, splits=splits))
         known, more, none = (await rig.encode("a dog", "a qqq dog", "qqq 漢")).vectors
         assert known == more
         assert none is None
@@ -395,15 +402,16 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("why", DAMAGES)
-async def test_a_folder_without_a_usable_model_is_said(build, tmp_path, why):
-    folder = write(tmp_path / "static")
-    DAMAGES[why](folder)
-    rig = build(f"static:{folder}")
-    error = await refused(rig, "a")
-    assert f"no static model in {folder}" in error.message
-    assert why in error.message
-    assert await rig.query("a") is None
+async def test_a_folder_without_a_usable_model_is_said(build, model_folder, tmp_path):
+    rig = build(f"static:{model_folder}")
+    for why, damage in DAMAGES.items():
+        folder = write(tmp_path / why)
+        damage(folder)
+        rig.use(folder)
+        error = await refused(rig, "a")
+        assert f"no static model in {folder}" in error.message
+        assert why in error.message
+        assert await rig.query("a") is None
 
 
 async def test_a_killed_process_of_a_static_model_is_started_again(build, model_folder):

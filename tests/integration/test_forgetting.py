@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,24 +142,20 @@ def test_what_a_crash_left_of_a_forgotten_agent_is_removed_at_the_start(make_dae
         assert {agent.id for agent in client.agents().results} == {"default"}
 
 
-def test_the_replica_of_a_forgotten_agent_is_told(make_daemon, calls_of):
-    folder = Path(tempfile.mkdtemp(prefix="thermocline-replica-"))
-    replica = f"--set=sync.url=file:{folder}/replica.db"
-    try:
-        one, other = (make_daemon(replica, name=name).start() for name in ("one", "other"))
-        first, second = calls_of(one, "notes"), calls_of(other, "notes")
-        first.store("Ana prefers tea")
-        first.ok("POST", "/api/sync")
-        second.store("Bo prefers milk")
-        second.ok("POST", "/api/sync")
-        assert second.total() == 2
-        first.ok("POST", "/api/sync")
-        done = first.ok("DELETE", "/api/agents/notes")
-        assert (done["memories"], done["replica"]) == (2, "synced")
-        second.ok("POST", "/api/sync")
-        assert second.total() == 0
-    finally:
-        shutil.rmtree(folder)
+def test_the_replica_of_a_forgotten_agent_is_told(make_daemon, calls_of, tmp_path):
+    replica = f"--set=sync.url=file:{tmp_path}/replica.db"
+    one, other = (make_daemon(replica, name=name).start() for name in ("one", "other"))
+    first, second = calls_of(one, "notes"), calls_of(other, "notes")
+    first.store("Ana prefers tea")
+    first.ok("POST", "/api/sync")
+    second.store("Bo prefers milk")
+    second.ok("POST", "/api/sync")
+    assert second.total() == 2
+    first.ok("POST", "/api/sync")
+    done = first.ok("DELETE", "/api/agents/notes")
+    assert (done["memories"], done["replica"]) == (2, "synced")
+    second.ok("POST", "/api/sync")
+    assert second.total() == 0
 
 
 def test_an_agent_whose_replica_is_away_is_forgotten_all_the_same(make_daemon, calls_of):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from agent_files import content
 
 # Neither a word of it nor its stem is anywhere else.
@@ -30,13 +26,6 @@ def holding(*folders: Path, word: str = WORD) -> list[str]:
         for path in folder.rglob("*")
         if word.encode() in content(path).lower()
     ]
-
-
-@pytest.fixture
-def replica() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="thermocline-replica-"))
-    yield folder
-    shutil.rmtree(folder)
 
 
 def observe(call: Any, *texts: str) -> list[str]:
@@ -82,8 +71,10 @@ def test_no_byte_of_a_forgotten_text_is_left_while_the_agent_is_in_use(
 
 
 def test_nor_on_another_device_on_the_replica_or_in_the_history_of_a_file(
-    make_daemon, calls_of, eventually, replica
+    make_daemon, calls_of, eventually, tmp_path
 ):
+    replica = tmp_path / "replica"
+    replica.mkdir()
     shared = f"--set=sync.url=file:{replica}/replica.db"
     one, other = (make_daemon(shared, name=name).start() for name in ("one", "other"))
     first, second = calls_of(one), calls_of(other)

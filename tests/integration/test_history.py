@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import Any
 
 import pytest
 
 from thermocline.daemon.client.caller import Caller
-from thermocline.daemon.store import memories, merging
+from thermocline.daemon.config.settings import Rules, StoreSettings
+from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.store import history, key_values, memories, merging, rows
 from thermocline.daemon.store import undo as undoing
+from thermocline.daemon.store.key_values import PAIRS
 from thermocline.daemon.store.memory_rows import KIND
 from thermocline.daemon.store.transaction import Transaction
 
+START = 1_790_000_000.0
 ME = f"uid:{os.getuid()}"
 
 
@@ -309,3 +314,22 @@ async def test_undoing_a_parting_merges_again(open_store, make_memory):
     retired = await store.read(lambda db: memories.find(db, "m00001"))
     assert retired.merged_into == kept.id
     assert kept.importance == pytest.approx(0.6)
+
+
+async def test_versions_and_lost_values_go_beyond_the_limit_and_after_90_days(open_store):
+    rules = Rules(store=StoreSettings(history_mb=0.01))
+    store = await open_store(now=lambda: START, rules=rules)
+    for number in range(60):
+        await store.write(partial(key_values.put, key="k", value=f"{number} " + "x" * 300))
+    await store.run_maintenance()
+    latest, *_ = found = await store.read(partial(history.latest, limit=100))
+    assert latest.row.data["value"].startswith("58 ")
+    size = sum(len("".join(filter(None, version.row.encoded()))) for version in found)
+    assert 9_000 < size <= rules.store.history_max_bytes
+    await store.write(partial(history.record_lost, kind=PAIRS.kind, lost=found[-1].row))
+    assert await store.read(history.conflicts) == 1
+    await store.close()
+    store = await open_store(now=lambda: START + 91 * DAY, rules=rules)
+    await store.run_maintenance()
+    assert await store.read(partial(history.latest, limit=100)) == []
+    assert await store.read(partial(rows.live_rows, kind=history.LOST)) == []

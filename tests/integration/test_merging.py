@@ -133,9 +133,6 @@ async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_
     assert await store.read(everything) == before | {"apart": {OLD}}
 
 
-# Many merges
-
-
 class Bench:
     """A database without a store around it, for many short histories."""
 
@@ -233,9 +230,6 @@ def test_merges_undone_in_any_order_bring_every_memory_back(wanted, order):
         bench.db.close()
 
 
-# Forgetting
-
-
 async def test_forgetting_a_kept_memory_forgets_what_says_the_same(open_store, make_memory):
     store = await open_store(now=lambda: NOW)
     same = make_memory(1, text="My bicycle is called Blitz", created_at=NOW - 90)
@@ -294,9 +288,6 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     after = (await again.read(everything))["memories"]
     keys = ("m00003", "m00004", NEW, "m00008", "m00009")
     assert [after[key].merged_into for key in keys] == [NEW, None, None, None, None]
-
-
-# Coming back
 
 
 # What supersedes
@@ -388,9 +379,6 @@ async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_und
     assert (back[OLD], back[NEW]) == coffee(make_memory)
 
 
-# Over the socket
-
-
 def test_a_merge_over_the_socket_answers_with_both_and_can_be_undone(call):
     older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
     newer = call.store("Ana drinks coffee!", force=True, importance=0.6)
@@ -427,17 +415,6 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
         assert refused.refusal() == (409, "conflict", "into")
     assert call("POST", "/api/memory/nobody/merge", {"into": two}).status == 404
     assert call("POST", "/api/memory/nobody/unmerge").status == 404
-
-
-def test_three_memories_cannot_be_merged_in_a_circle(call):
-    first, second, third = (call.store(text)["id"] for text in ("first", "second", "third"))
-    call.ok("POST", f"/api/memory/{first}/merge", {"into": second})
-    call.ok("POST", f"/api/memory/{second}/merge", {"into": third})
-    for into in (first, second):
-        refused = call("POST", f"/api/memory/{third}/merge", {"into": into[:10]})
-        assert refused.refusal() == (409, "conflict", "into")
-    listed = call.ok("GET", "/api/memory")["results"]
-    assert [memory["text"] for memory in listed] == ["third"]
 
 
 def test_forgetting_says_which_memories_are_back(call):

@@ -48,18 +48,6 @@ def test_missing_files_are_made_as_tinyclaw_makes_them(call, folder):
     assert (folder / "episodes.jsonl").read_text() == ""
 
 
-def test_a_skill_is_only_replaced_on_request(call, folder):
-    first = {"id": "deploy_api-2", "description": "how to deploy", "text": "# Deploy\n"}
-    assert call.ok("POST", "/api/skills", first)["added"]
-    refused = call("POST", "/api/skills", {**first, "text": "something else"})
-    assert refused.refusal() == (409, "conflict", "id")
-    assert "force" in refused.body["error"]["hint"]
-    assert (folder / "skills" / "deploy_api-2.md").read_text() == "# Deploy\n"
-    done = call.ok("POST", "/api/skills", {**first, "text": "new", "force": True})
-    assert done["added"] is False
-    assert (folder / "skills" / "deploy_api-2.md").read_text() == "new"
-
-
 @pytest.mark.parametrize("name", ["my skill", "v1.2", "-x", "_x", "x" * 61, "a\nb", "é!"])
 def test_a_name_of_a_skill_is_what_the_message_says(call, name):
     refused = call("POST", "/api/skills", {"id": name, "description": "y"})

@@ -46,15 +46,6 @@ def texts(call: Any, path: str = "/api/recall", **options: Any) -> list[str]:
     return [memory["text"] for memory in answer["results"]]
 
 
-def test_the_number_of_results_is_that_of_the_configuration(tuned):
-    call = tuned(limit=2)
-    for number in range(4):
-        call.store(f"lantern {number}")
-    assert len(texts(call, query="lantern")) == 2
-    assert len(call.ok("GET", "/api/recall?query=lantern")["results"]) == 2
-    assert len(texts(call, query="lantern", limit=3)) == 3
-
-
 def test_the_preset_of_the_configuration_ranks_unless_a_call_gives_weights(tuned):
     call = tuned(preset="scalyclaw")
     call.store("old lantern", created_at=time.time() - 30 * DAY, importance=0.9)

@@ -13,6 +13,7 @@ from string import ascii_letters
 from typing import Any
 
 import pytest
+from faulty_remote import Fault, FaultyRemote
 from memory_sides import MemoryLocal
 from sealing import DeviceKeys, owner
 
@@ -34,13 +35,14 @@ from thermocline.sync import (
     RowTooLarge,
     SqlStatement,
     Usage,
-    schema,
     stamp_at,
     turso,
     version_of,
 )
 from thermocline.sync.failures import TryLater
+from thermocline.sync.ports import pages
 from thermocline.sync.replica import MOST_BYTES
+from thermocline.sync.rows import digest
 from thermocline.sync.sealing import roster
 
 AGENT = "default"
@@ -70,7 +72,7 @@ def is_sealed(remote: Any) -> bool:
 
 @pytest.fixture(params=["file", "sealed", "server"])
 async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Remote]:
-    """An empty database; that a server is used alike by both its paths is in `test_remotes.py`."""
+    """An empty database."""
     made: Remote
     if request.param == "file":
         made = FileRemote(tmp_path / "elsewhere" / "replica.db")
@@ -125,7 +127,8 @@ async def run(remote: Remote, sql: str, *args: Any) -> tuple[tuple[Any, ...], ..
 async def place(remote: Remote, row: Row, **columns: Any) -> None:
     """Put a row there as anybody could who has the token."""
     data, clocks = row.encoded()
-    values = {"version": version_of(row), "data": data, "clocks": clocks} | columns
+    values = {"data": data, "clocks": clocks} | columns
+    version = values.setdefault("version", digest(values["data"], values["clocks"]))
     await remote.batch(
         [
             SqlStatement("UPDATE replica_clock SET seq = seq + 1 WHERE agent_id = ?", (AGENT,)),
@@ -133,7 +136,7 @@ async def place(remote: Remote, row: Row, **columns: Any) -> None:
                 "INSERT OR REPLACE INTO rows (agent_id, kind, id, seq, version, device, data,"
                 " clocks) SELECT agent_id, ?2, ?3, seq, ?4, 'x', ?5, ?6 FROM replica_clock"
                 " WHERE agent_id = ?1",
-                (AGENT, row.kind, row.id, values["version"], values["data"], values["clocks"]),
+                (AGENT, row.kind, row.id, version, values["data"], values["clocks"]),
             ),
         ]
     )
@@ -178,38 +181,18 @@ async def test_writers_at_the_same_time_lose_nothing(remote):
         assert {f"by{number}" for number in range(4)} <= set(row.data)
 
 
-class Cut:
-    """A remote whose answers get lost."""
-
-    def __init__(self, inner: Remote) -> None:
-        self.inner = inner
-        self.lost = 0
-
-    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
-        results = await self.inner.batch(statements)
-        if self.lost:
-            self.lost -= 1
-            raise Refused("lost", "the answer is lost")
-        return results
-
-    async def close(self) -> None:
-        await self.inner.close()
-
-
 async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
-    cut = Cut(remote)
+    cut = FaultyRemote(remote)
     one = Member("one", cut)
     await one.sync(sign=True)
     one.store(*range(20))
     await one.sync()
     for answers in range(4):
         one.store(*range(5), text=f"again {answers}")
-        cut.lost = 0
         poll = await one.replica.poll()
-        cut.lost = 1
-        with pytest.raises(Refused):
+        cut.plan = iter([Fault("after")])
+        with pytest.raises(TryLater):
             await one.sync(poll=poll)
-        cut.lost = 0
         await one.sync()
         assert not one.local.outbox
     there = await run(remote, "SELECT id, version FROM rows")
@@ -278,44 +261,45 @@ async def test_a_row_that_is_gone_on_the_remote_is_written_again_once_it_changes
     assert rows == tuple((name,) for name in sorted(names))
 
 
-NONSENSE: list[tuple[str, dict[str, Any]]] = [
-    ("no JSON", {"data": "{"}),
-    ("another digest", {"data": '{"text":"forged"}'}),
-    ("not an object", {"data": "[1]"}),
-    ("deep", {"data": '{"a":' + "[" * 5000 + "]" * 5000 + "}"}),
-    ("no clocks", {"clocks": "{}"}),
-    ("clocks of text", {"clocks": '{"at":["x","y"]}'}),
-    ("beyond 2200", {"clocks": json.dumps({"at": [TOO_HIGH, "x"]})}),
-    ("before time", {"clocks": '{"at":[-1,"x"]}'}),
-    ("beyond integers", {"clocks": '{"at":[1' + "0" * 40 + ',"x"]}'}),
-]
+NONSENSE: dict[str, dict[str, Any]] = {
+    "no JSON": {"data": "{"},
+    "another digest": {"data": '{"text":"forged"}', "version": "0" * 32},
+    "not an object": {"data": "[1]"},
+    "deep": {"data": '{"a":' + "[" * 5000 + "]" * 5000 + "}"},
+    "no clocks": {"clocks": "{}"},
+    "clocks of text": {"clocks": '{"at":["x","y"]}'},
+    "beyond 2200": {"clocks": json.dumps({"at": [TOO_HIGH, "x"]})},
+    "before time": {"clocks": '{"at":[-1,"x"]}'},
+    "beyond integers": {"clocks": '{"at":[1' + "0" * 40 + ',"x"]}'},
+}
 
 
 @PLAIN
-@pytest.mark.parametrize("columns", [case for _, case in NONSENSE], ids=[n for n, _ in NONSENSE])
-async def test_a_row_that_makes_no_sense_is_refused_alone_and_may_be_replaced(remote, columns):
+async def test_rows_that_make_no_sense_are_refused_alone_and_may_be_replaced(remote):
     one, two = Member("one", remote), Member("two", remote)
     one.store(1)
     await one.sync()
-    await place(remote, a_row(1))
-    await place(remote, a_row(2), **columns)
-    await place(remote, a_row(3))
+    for number, columns in enumerate(NONSENSE.values()):
+        await place(remote, a_row(2 * number), **columns)
+        await place(remote, a_row(2 * number + 1))
+    odd = [f"p{2 * number}" for number in range(len(NONSENSE))]
     tally = await two.sync()
-    assert (tally.received, tally.refused) == (3, 1)
-    assert tally.notes[0].startswith("memory p2: ")
-    assert set(two.texts()) == {"m00001", "p1", "p3"}
+    assert (tally.received, tally.refused) == (len(odd) + 1, len(odd))
+    assert [note.partition(": ")[0] for note in tally.notes] == [f"memory {key}" for key in odd]
+    assert set(two.texts()) == {"m00001"} | {f"p{2 * number + 1}" for number in range(len(odd))}
     assert (await two.sync()).refused == 0
-    two.local.write("memory", "p2", {"text": "sound again"})
-    assert (await two.sync()).sent == 1
+    for key in odd:
+        two.local.write("memory", key, {"text": "sound again"})
+    assert (await two.sync()).sent == len(odd)
     await one.sync()
-    assert one.texts()["p2"] == "sound again"
+    assert {one.texts()[key] for key in odd} == {"sound again"}
 
 
-class Narrow:
+class Narrow(FaultyRemote):
     """A remote whose answers carry only so much."""
 
     def __init__(self, inner: Remote, most: int) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.most = most
 
     async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
@@ -324,9 +308,6 @@ class Narrow:
         if sum(len(value) for value in values if isinstance(value, str)) > self.most:
             raise RowTooLarge("too_large")
         return results
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 @pytest.mark.parametrize("remote", ["file", "sealed"], indirect=True)
@@ -341,6 +322,19 @@ async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
     names = (" ".join(one.replica.form.key("memory", key)) for key in ("m00024", "m00050"))
     assert sorted(tally.notes) == sorted(f"{n}: it is too large to be received" for n in names)
     assert (await two.sync()).refused == 0
+
+
+async def test_rows_are_read_page_by_page_however_little_an_answer_carries(remote):
+    one = Member("one", remote)
+    one.store(*range(45))
+    await one.sync()
+    sql = "SELECT id, version FROM rows WHERE agent_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
+    for most in (100_000, 500):
+        paged = pages(Narrow(remote, most), sql, one.replica.form.agent, limit=20)
+        read = [row async for rows in paged for row in rows]
+        assert tuple(read) == await run(remote, "SELECT id, version FROM rows ORDER BY id")
+    with pytest.raises(RowTooLarge):
+        await anext(pages(Narrow(remote, 10), sql, one.replica.form.agent, limit=20))
 
 
 async def test_an_answer_beyond_ten_megabytes_is_asked_for_in_parts(server):
@@ -364,11 +358,11 @@ async def test_a_row_that_the_remote_cannot_take_is_set_aside_alone(remote):
     assert (await one.sync()).sent == 1
 
 
-class Measured:
+class Measured(FaultyRemote):
     """A remote that notes the bytes of each batch, and takes only so many."""
 
     def __init__(self, inner: Remote, most: int = 10_000_000) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.most = most
         self.bytes: list[int] = []
         self.refused = 0
@@ -381,9 +375,6 @@ class Measured:
             raise RowTooLarge("too_large")
         self.bytes.append(size)
         return await self.inner.batch(statements)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 SCRIPTS = {
@@ -533,25 +524,14 @@ async def synced(member: Member) -> None:
                 return
 
 
-async def test_tables_of_an_earlier_version_are_completed_by_whoever_comes_first(remote):
+async def test_tables_are_made_by_whoever_comes_first_and_name_each_device_s_release(remote):
     one, two = Member("one", remote), Member("two", remote)
     one.store(1)
-    await one.sync()
-    await remote.batch(
-        [
-            SqlStatement("ALTER TABLE replica_devices DROP COLUMN release"),
-            SqlStatement("DELETE FROM schema_version"),
-            SqlStatement("INSERT INTO schema_version VALUES (1, 0)"),
-        ]
-    )
-    one.store(2)
-    await asyncio.gather(synced(one), synced(two))
-    assert await schema.version(remote) == schema.VERSION
-    await two.sync()
-    assert one.texts() == two.texts()
     two.device = Device("two", "the two", "7.1")
     two.exchange = Exchange(two.local, two.replica, two.device, frozenset(), lambda: two.now)
+    await asyncio.gather(synced(one), synced(two))
     await two.sync(sign=True)
+    assert one.texts() == two.texts()
     devices = await one.replica.devices("one", 0)
     assert {device.name: device.release for device in devices} == {"the one": "", "the two": "7.1"}
 

@@ -145,6 +145,16 @@ def test_what_cannot_be_replicated_is_reported_and_left_alone(two):
     assert left_out(one) == ""
 
 
+def test_many_files_that_are_not_utf_8_hold_up_no_note(two):
+    one, other = two
+    for number in range(20):
+        (one.desk / f"{number}.txt").write_bytes(b"\xff" * 250_000)
+    one.write_note("z.md", "last\n")
+    one.sync()
+    other.sync()
+    assert other.notes() == {NOTE: MEALS, "z.md": "last\n"}
+
+
 def test_nothing_is_written_through_a_link(two, tmp_path):
     one, other = two
     (other.desk / "skills").symlink_to(tmp_path)

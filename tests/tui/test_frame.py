@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,12 +13,13 @@ from daemon_process import until
 
 pytest.importorskip("textual")
 
+from terminal import connector
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from thermocline.daemon.client import ApiError, Client
+from thermocline.daemon.client import ApiError, AsyncClient
 from thermocline.tui.app import ThermoclineApp
-from thermocline.tui.dialogs import ConfirmScreen, FormScreen
+from thermocline.tui.dialogs import ConfirmScreen, Field, FormScreen
 from thermocline.tui.feed import Done, ReadOnlyClient
 from thermocline.tui.frame import Absent, Head, Keys
 from thermocline.tui.session import Flash, Remembered, recalled, remember
@@ -50,7 +52,7 @@ async def opened(app: ThermoclineApp) -> AsyncIterator[Pilot[Any]]:
 
 async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_comes(make_daemon):
     late = make_daemon()
-    app = ThermoclineApp(late.client)
+    app = ThermoclineApp(connector(late))
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.snapshot.trouble, "it is found that no daemon answers")
         await pilot.pause()
@@ -65,7 +67,7 @@ async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_co
 
 async def test_a_daemon_killed_and_restarted_is_followed_again(make_daemon):
     killed = make_daemon().start()
-    app = ThermoclineApp(killed.client, tab="log")
+    app = ThermoclineApp(connector(killed), tab="log")
     async with opened(app) as pilot:
         killed.kill()
         await until(lambda: not app.snapshot.connected, "the daemon is missed")
@@ -90,12 +92,12 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(make_daemon):
 
 async def test_theme_and_tab_are_those_of_the_last_time(daemon, tmp_path):
     file = tmp_path / "state" / "tui.json"
-    app = ThermoclineApp(daemon.client, state=file)
+    app = ThermoclineApp(connector(daemon), state=file)
     async with opened(app) as pilot:
         await pilot.press("9")
         app.theme = "nord"
     assert recalled(file) == Remembered(theme="nord", tab="log")
-    again = ThermoclineApp(daemon.client, state=file)
+    again = ThermoclineApp(connector(daemon), state=file)
     async with again.run_test(size=SIZE):
         assert (again.theme, again.tab.name) == ("nord", "log")
 
@@ -106,19 +108,16 @@ def test_a_damaged_state_file_counts_as_none(tmp_path):
         file.write_bytes(damaged)
         assert recalled(file) == Remembered()
     file.write_text('{"theme": "no such", "tab": "no such"}')
-    app = ThermoclineApp(lambda agent: Client("/nowhere", agent), state=file)
+    app = ThermoclineApp(lambda agent: AsyncClient("/nowhere", agent), state=file)
     assert app.tab.name == "overview"
     remember(tmp_path / "tui.json" / "below a file", Remembered())
-
-
-# Keys
 
 
 # Caution
 
 
 async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon):
-    app = ThermoclineApp(daemon.client)
+    app = ThermoclineApp(connector(daemon))
     answers: list[bool] = []
 
     async def ask() -> None:
@@ -137,9 +136,35 @@ async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon):
         await until(lambda: answers == [False, True], "it is confirmed")
 
 
+@pytest.mark.parametrize(("keys", "after"), [(["ctrl+s", "enter"], []), ([], ["escape"] * 2)])
+async def test_a_form_is_saved_once_also_if_it_is_left_meanwhile(daemon, keys, after):
+    app = ThermoclineApp(connector(daemon))
+    begun, saved = 0, 0
+    answered = asyncio.Event()
+
+    async def change(_client: AsyncClient) -> None:
+        nonlocal begun, saved
+        begun += 1
+        await answered.wait()
+        saved += 1
+
+    async with opened(app) as pilot:
+        app.push_screen(
+            FormScreen("Pilot", [Field("name", "Name")], lambda _: app.calls.run(change))
+        )
+        await until(lambda: isinstance(app.focused, Input), "it asks")
+        await pilot.press("O", "enter", *keys)
+        await until(lambda: begun, "it is being saved")
+        await pilot.press(*after)
+        assert isinstance(app.screen, FormScreen) == (not after)
+        answered.set()
+        await until(lambda: saved and not isinstance(app.screen, FormScreen), "it is saved")
+    assert (begun, saved) == (1, 1)
+
+
 async def test_undo_is_offered_for_a_minute(daemon):
     clock = [1_000_000.0]
-    app = ThermoclineApp(daemon.client, now=lambda: clock[0])
+    app = ThermoclineApp(connector(daemon), now=lambda: clock[0])
     with daemon.client() as client:
         kept = client.store("to be undone").id
     async with opened(app) as pilot:
@@ -162,7 +187,7 @@ async def test_undo_is_offered_for_a_minute(daemon):
 
 async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_written(make_daemon):
     own = make_daemon().start()
-    app = ThermoclineApp(own.client, tab="settings")
+    app = ThermoclineApp(connector(own), tab="settings")
 
     def value() -> object:
         with own.client() as client:
@@ -186,7 +211,7 @@ async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_wr
 
 
 async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copied(daemon):
-    app = ThermoclineApp(daemon.client, tab="settings")
+    app = ThermoclineApp(connector(daemon), tab="settings")
     async with opened(app) as pilot:
         await pilot.press("y")
         assert app.clipboard == "hot.max_bytes=5120"
@@ -202,7 +227,7 @@ async def test_settings_are_filtered_as_it_is_typed_and_the_selected_one_is_copi
 
 
 async def test_the_log_shows_what_happens_pauses_and_filters(daemon):
-    app = ThermoclineApp(daemon.client, tab="log")
+    app = ThermoclineApp(connector(daemon), tab="log")
     async with opened(app) as pilot:
         table = app.screen.query_one("LogView PagedTable", PagedTable)
         state = app.screen.query_one("LogView #line", Static)
@@ -256,4 +281,4 @@ async def test_a_thousand_random_keys_break_nothing(make_daemon, seed):
     own = make_daemon().start()
     with own.client() as client:
         client.batch([{"text": f"memory {number}"} for number in range(50)])
-    await press_anything(ThermoclineApp(own.client), 1000, seed)
+    await press_anything(ThermoclineApp(connector(own)), 1000, seed)

@@ -109,10 +109,10 @@ async def test_with_read_only_no_key_changes_anything(daemon):
 
 
 async def test_a_read_only_client_sends_no_change(daemon):
-    with ReadOnlyClient(str(daemon.socket), "hostile") as client:
-        assert client.recall("anything", reinforce=False).took_ms >= 0
+    async with ReadOnlyClient(str(daemon.socket), "hostile") as client:
+        assert (await client.recall("anything", reinforce=False)).took_ms >= 0
         with pytest.raises(ApiError, match="read-only"):
-            client.store("nothing")
+            await client.store("nothing")
     async with terminal(daemon, "upkeep", "hostile", (60, 16), read_only=True) as term:
         await term.press("ctrl+a")
         await term.see("● hostile", "enter shows it")

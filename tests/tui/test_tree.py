@@ -41,8 +41,8 @@ async def test_categories_are_shown_with_counts_and_limits(daemon, client):
         await term.see("2 of 10")
         await term.see("of 2 KB")
         rows = {row.name: row for row in term.view.table.rows.values()}
-        assert (rows["howto"].warm, rows["howto"].cold, rows["howto"].own) == (4, 0, 0)
-        assert (rows["deploy"].warm, rows["deploy"].cold, rows["deploy"].own) == (3, 0, 3)
+        assert (rows["howto"].warm, rows["howto"].cold) == (4, 0)
+        assert (rows["deploy"].warm, rows["deploy"].cold) == (3, 0)
         (line,) = [line for line in term.lines if "└─ howto " in line]
         assert line.split()[1:4] == ["howto", "4", "0"]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -96,32 +95,3 @@ async def test_a_stream_that_is_left_early_closes_its_connection(tmp_path):
         await events.aclose()
         async with asyncio.timeout(60):
             await closed.wait()
-
-
-async def test_a_full_queue_is_waited_for(tmp_path):
-    path = tmp_path / "t.sock"
-    with socket.socket(socket.AF_UNIX) as daemon:
-        daemon.bind(str(path))
-        daemon.listen(0)
-        held: list[socket.socket] = []
-        with suppress(BlockingIOError):
-            while True:
-                held.append(socket.socket(socket.AF_UNIX))
-                held[-1].setblocking(False)
-                held[-1].connect(str(path))
-        client = AsyncClient(path, timeout=60)
-        call = asyncio.create_task(client.request("GET", "/x"))
-        done, _ = await asyncio.wait([call], timeout=0.05)
-        assert not done
-        daemon.setblocking(False)
-        loop = asyncio.get_running_loop()
-        body = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n1"
-        for _ in held[:-1]:
-            (await loop.sock_accept(daemon))[0].close()
-        connection, _ = await loop.sock_accept(daemon)
-        await loop.sock_recv(connection, 1000)
-        await loop.sock_sendall(connection, body)
-        assert await call == 1
-        await client.aclose()
-        for each in (*held, connection):
-            each.close()

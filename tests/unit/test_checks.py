@@ -1,6 +1,10 @@
+"""What the checks of values accept, and what they say; `test_bad_input.py` has what they refuse."""
+
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,76 +12,119 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.errors import InvalidInput, TooLarge
 from thermocline.daemon.memory.checks import (
-    check_agent,
+    SECONDS,
     check_category,
     check_data,
     check_importance,
-    check_metadata,
-    check_short,
     check_tags,
     check_text,
     check_time,
+    parse_expiry,
     shown,
 )
-from thermocline.daemon.memory.records import Metadata
+
+NOW = 1_800_000_000.0
+INF = float("inf")
 
 
-def test_an_empty_or_blank_text_is_refused():
-    for text in ["", " ", "\t\r\n", "\u3000\u2003"]:
-        with pytest.raises(InvalidInput, match="empty or blank"):
-            check_text(text)
+def expiry(value: Any) -> float | None:
+    return parse_expiry(value, NOW)
 
 
-def test_a_text_that_cannot_be_kept_is_refused_with_the_position():
-    for text, words in [
-        ("a\0b", "NUL character at position 1"),
-        ("a\ud800", "lone surrogate at position 1"),
-    ]:
-        with pytest.raises(InvalidInput, match=words) as caught:
-            check_text(text, field="content")
-        assert caught.value.field == "content"
+def deep(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value
 
 
-def test_every_other_text_is_kept_as_it_is():
-    for text in ["x", "line\n\ttab\r\n", "\x1b[31m", "漢字 👩‍🚀", " kept as it is "]:
-        assert check_text(text) == text
+# The check, what it takes, and what it makes of that.
+TAKEN: list[tuple[Callable[[Any], Any], dict[Any, Any]]] = [
+    (check_text, {text: text for text in (
+        "x", "line\n\ttab\r\n", "\x1b[31m", "漢字 👩‍🚀", " kept as it is ", "é" * 32_768
+    )}),
+    (check_category, {
+        "general": "general", "/projects/boat/": "projects/boat", "root": "root", "root/x": "x",
+        " projects / boat ": "projects/boat", "/root/root/x": "x", "Пароход/ход": "Пароход/ход",
+        "cafe\u0301": "café", "a b/c.d": "a b/c.d", "a/root": "a/root", "x" * 64: "x" * 64,
+        "/".join(["y" * 49] * 4): "/".join(["y" * 49] * 4),
+    }),
+    (check_importance, {0: 0.0, 1: 1.0, 0.5: 0.5}),
+    (check_tags, {tuple(f"{n % 32:064}" for n in range(64)): tuple(f"{n:064}" for n in range(32))}),
+    (check_data, {"x" * 65_534: "x" * 65_534}),
+    (check_time, {
+        0: 0, 1_700_000_000: 1_700_000_000, 1_700_000_000.25: 1_700_000_000.25, "0": 0,
+        "1700000000.25": 1_700_000_000.25, "2026-02-11": 1_770_768_000, "20260211": 1_770_768_000,
+        "2026-02-11T08:00": 1_770_796_800, "2026-02-11 08:00:00.5": 1_770_796_800.5,
+        " 2026-02-11T08:00:00Z ": 1_770_796_800, "2026-02-11T10:00:00+02:00": 1_770_796_800,
+        "2026-02-11T08:00:00.125456789Z": pytest.approx(1_770_796_800.125456, abs=1e-6),
+        "9999-12-31T23:59:59Z": 253_402_300_799,
+    }),
+    (expiry, {
+        **{text: NOW + seconds for text, seconds in {
+            "45s": 45, "30m": 1_800, "12h": 43_200, "7d": 604_800, "2w": 1_209_600,
+            "1y": 31_536_000, "1d12h": 129_600, " 1D 12H ": 129_600, "1.5h": 5_400,
+        }.items()},
+        **dict.fromkeys((None, "", "  ")),
+        **dict.fromkeys((
+            1_800_000_060, "1800000060", "2027-01-15T08:01:00Z", "2027-01-15T08:01:00",
+            "2027-01-15T10:01:00+02:00",
+        ), NOW + 60),
+    }),
+    (shown, {
+        "a\nb": r"'a\nb'", "x" * 1_000_000: "'" + "x" * 47 + "…", (1,) * 1_000_000: "a list",
+        10**5_000: "a very large number", None: "None", "\ud800\x1b": r"'\ud800\x1b'",
+    }),
+]  # fmt: skip
+
+# The check, the field and the words of its error, and what it refuses.
+REFUSED: list[tuple[Callable[[Any], Any], str, str, list[Any]]] = [
+    (check_text, "text", "NUL character at position 1", ["a\0b"]),
+    (check_text, "text", "lone surrogate at position 1", ["a\ud800"]),
+    (check_text, "text", "65538 bytes, and the limit is 65536", ["é" * 32_769]),
+    (check_importance, "importance", "from 0 to 1", [
+        float("nan"), INF, -INF, -1, 11, 1.0001, True, 10**400
+    ]),
+    (check_data, "data", "65537 bytes as JSON", ["x" * 65_535]),
+    (check_data, "data", "'data'", [deep(10_000), "\ud800", {"a": object()}]),
+    (expiry, "expires", "", [
+        "0d", "0s", 0, -1, 3_600, "3600", "2020-01-01", "-7d", "7", "7x", "d", "7dd", "soon",
+        "7 days", "9" * 15 + "y", "9" * 500 + "d", "1d" * 60, 1e300, float("nan"), INF, True,
+        10**400, "٧d", "\ud800",
+    ]),
+]  # fmt: skip
 
 
-def test_the_limit_of_a_text_is_in_bytes_and_the_error_names_both():
-    assert check_text("é" * 32_768)
-    with pytest.raises(TooLarge, match="65538 bytes, and the limit is 65536") as caught:
+def test_what_can_be_kept_is_cleaned():
+    for check, cases in TAKEN:
+        for value, clean in cases.items():
+            assert check(value) == clean
+    assert isinstance(check_importance(1), float)
+    assert shown({}) == "an object"
+
+
+def test_what_cannot_be_kept_is_refused_by_its_field():
+    for check, field, words, values in REFUSED:
+        for value in values:
+            with pytest.raises(InvalidInput, match=words or None) as caught:
+                check(value)
+            assert caught.value.field == field
+            assert len(caught.value.message) < 200
+            assert check is not expiry or "'7d'" in (caught.value.hint or "")
+
+
+def test_an_error_says_the_way_out():
+    with pytest.raises(TooLarge) as large:
         check_text("é" * 32_769)
-    assert caught.value.status == 413
-
-
-def test_a_category_is_cleaned():
-    for path, clean in [
-        ("general", "general"), ("/projects/boat/", "projects/boat"),
-        (" projects / boat ", "projects/boat"), ("root", "root"), ("root/x", "x"),
-        ("/root/root/x", "x"), ("Пароход/ход", "Пароход/ход"), ("cafe\u0301", "café"),
-        ("a b/c.d", "a b/c.d"), ("a/root", "a/root"), ("x" * 64, "x" * 64),
-        ("/".join(["y" * 49] * 4), "/".join(["y" * 49] * 4)),
-    ]:  # fmt: skip
-        assert check_category(path) == clean
-
-
-def test_a_category_that_no_tree_can_hold_is_refused():
-    for path in [
-        "", " ", "/", "///", "../..", "a/../b", "./a", ".", "a//b", "a/ /b", "a\\b", "a\nb", "a\0b",
-        "a\u2028b", "a\ud800", "a\x7f", "_schema_version", "a/_b", "a/b/c/d/e", "x" * 65,
-        "/".join(["y" * 60] * 4), "z" * 300, "q/" * 100_000,
-    ]:  # fmt: skip
-        with pytest.raises(InvalidInput) as caught:
-            check_category(path, field="memories[3].category")
-        assert caught.value.field == "memories[3].category"
-        assert len(caught.value.message) < 200
-
-
-def test_a_category_that_is_too_deep_is_told_the_way_out():
-    with pytest.raises(InvalidInput, match="5 levels") as caught:
-        check_category("a/b/c/d/e")
-    assert caught.value.hint == "the tree has at most 4; use 'a/b/c/d'"
+    assert large.value.status == 413
+    with pytest.raises(InvalidInput, match="5 levels") as deeper:
+        check_category("a/b/c/d/e", field="memories[3].category")
+    assert deeper.value.field == "memories[3].category"
+    assert deeper.value.hint == "the tree has at most 4; use 'a/b/c/d'"
     assert check_category("a/b/c/d/e", 5) == "a/b/c/d/e"
+    with pytest.raises(InvalidInput) as late:
+        check_time(1_770_796_800_000)
+    assert late.value.hint == "times are seconds, not milliseconds"
 
 
 @given(st.text(max_size=60) | st.text(alphabet="/ ab.._\\root\u0301\u2000\u0338", max_size=30))
@@ -91,121 +138,17 @@ def test_a_clean_category_stays_as_it_is(path):
     assert 1 <= len(clean.split("/")) <= 4
 
 
-def test_an_agent_id_that_could_leave_its_folder_is_refused():
-    for agent in ["", "../x", "a/b", "a b", "x" * 65, "é", "a\n", ".", "a\0", "*"]:
-        with pytest.raises(InvalidInput, match="agent id"):
-            check_agent(agent)
-
-
-def test_an_importance_lies_from_0_to_1():
-    for importance in [0, 1, 0.5, 1.0, -0.0]:
-        assert check_importance(importance) == importance
-        assert isinstance(check_importance(importance), float)
-
-
-def test_any_other_importance_is_refused():
-    for importance in [float("nan"), float("inf"), float("-inf"), -1, 11, 1.0001, True, 10**400]:
-        with pytest.raises(InvalidInput, match="from 0 to 1") as caught:
-            check_importance(importance)
-        assert caught.value.field == "importance"
-
-
-def test_tags_beyond_a_limit_are_refused():
-    for tags, field in [
-        (["x", "y" * 65], "tags[1]"),
-        (["a\0"], "tags[0]"),
-        (["\udfff"], "tags[0]"),
-        ([str(n) for n in range(33)], "tags"),
-    ]:
-        with pytest.raises(InvalidInput) as caught:
-            check_tags(tags)
-        assert caught.value.field == field
-
-
-def test_the_most_tags_are_32_of_64_characters():
-    tags = [f"{n:064}" for n in range(32)]
-    assert check_tags([*tags, *tags]) == tuple(tags)
-
-
-def test_a_short_text_beyond_its_limits_is_refused():
-    for text, kind in [("abcd", TooLarge), ("a\0", InvalidInput)]:
-        with pytest.raises(kind) as caught:
-            check_short(text, "subject", 3)
-        assert caught.value.field == "subject"
-
-
-def test_given_references_beyond_a_limit_are_refused():
-    for metadata, field in [
-        (Metadata(urls=tuple(map(str, range(65)))), "metadata.urls"),
-        (Metadata(commands=("x" * 2_049,)), "metadata.commands[0]"),
-        (Metadata(paths=("/ok/ok", "/a\0b")), "metadata.paths[1]"),
-    ]:
-        with pytest.raises(InvalidInput) as caught:
-            check_metadata(metadata)
-        assert caught.value.field == field
-
-
-def test_data_is_any_json_up_to_64_kib():
-    data = {"solution": [1, 2.5, None, True, "é"]}
-    assert check_data(data) is data
-    assert check_data("x" * 65_534)
-    with pytest.raises(TooLarge, match="65537 bytes as JSON"):
-        check_data("x" * 65_535)
-
-
-def test_data_that_cannot_be_written_as_json_is_refused():
-    deep: list[object] = []
-    for _ in range(10_000):
-        deep = [deep]
-    for data in (deep, "\ud800", {"a": object()}):
-        with pytest.raises(InvalidInput, match="'data'"):
-            check_data(data)
-
-
-def test_a_time_is_seconds_or_iso_8601_in_utc():
-    for value, seconds in [
-        (0, 0), (1_700_000_000, 1_700_000_000), (1_700_000_000.25, 1_700_000_000.25),
-        ("1700000000.25", 1_700_000_000.25), ("0", 0), ("2026-02-11", 1_770_768_000),
-        ("20260211", 1_770_768_000), ("2026-02-11T08:00", 1_770_796_800),
-        ("2026-02-11 08:00:00.5", 1_770_796_800.5), (" 2026-02-11T08:00:00Z ", 1_770_796_800),
-        ("2026-02-11T10:00:00+02:00", 1_770_796_800),
-        ("2026-02-11T08:00:00.123456789Z", 1_770_796_800.123456),
-        ("9999-12-31T23:59:59Z", 253_402_300_799),
-    ]:  # fmt: skip
-        assert check_time(value) == pytest.approx(seconds, abs=1e-6)
-
-
-def test_what_is_no_time_is_refused():
-    for value in [
-        -1, 253_402_300_800, 1_770_796_800_000, float("nan"), float("inf"), 10**400, True, "",
-        "yesterday", "2026", "2026-13-01", "1969-12-31", "0001-01-01T00:00:00+14:00",
-        "9999-12-31T23:59:59-14:00", "9" * 100_000, "2026-02-11" * 10_000, "١٧٠٠٠٠٠٠٠٠",
-    ]:  # fmt: skip
-        with pytest.raises(InvalidInput) as caught:
-            check_time(value, field="since")
-        assert caught.value.field == "since"
-        assert len(caught.value.message) < 200
-
-
-def test_milliseconds_are_named_as_the_likely_mistake():
-    with pytest.raises(InvalidInput) as caught:
-        check_time(1_770_796_800_000)
-    assert caught.value.hint == "times are seconds, not milliseconds"
-
-
 @given(st.text(max_size=40) | st.floats() | st.integers())
 def test_whatever_is_given_a_time_is_in_range_or_an_error(value):
-    try:
-        moment = check_time(value)
-    except InvalidInput:
-        return
-    assert 0 <= moment < 253_402_300_800
+    for check, begin in ((check_time, 0), (expiry, NOW)):
+        try:
+            moment = check(value)
+        except InvalidInput:
+            continue
+        assert moment is None or begin <= moment < 253_402_300_800
 
 
-def test_a_value_is_quoted_short_and_on_one_line():
-    for value, quoted in [
-        ("a\nb", r"'a\nb'"), ("x" * 1_000_000, "'" + "x" * 47 + "…"), ([1] * 1_000_000, "a list"),
-        ({}, "an object"), (10**5_000, "a very large number"), (None, "None"),
-        ("\ud800\x1b", r"'\ud800\x1b'"),
-    ]:  # fmt: skip
-        assert shown(value) == quoted
+@given(st.lists(st.tuples(st.integers(1, 99), st.sampled_from("smhdw")), min_size=1, max_size=6))
+def test_the_parts_of_a_duration_add_up(parts):
+    text = "".join(f"{number}{unit}" for number, unit in parts)
+    assert expiry(text) == NOW + sum(n * SECONDS[unit] for n, unit in parts)

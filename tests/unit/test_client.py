@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
 
@@ -25,7 +26,7 @@ from thermocline.daemon.client import (
     default_socket,
     wire,
 )
-from thermocline.daemon.client.wire import Connection, perform, quoted
+from thermocline.daemon.client.wire import quoted
 from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
@@ -218,88 +219,80 @@ def test_an_answer_cut_off_anywhere_is_lost_even_for_a_read(scripted, keep):
     assert len(daemon.requests) == 1
 
 
-def test_a_refusal_before_the_body_was_read_is_told(tmp_path):
-    path = str(tmp_path / "t.sock")
-    refused = {"error": {"code": "too_large", "message": "the body is too large"}}
+@contextlib.contextmanager
+def played(path: Path, play: Callable[[socket.socket], None]) -> Iterator[None]:
+    """A daemon at `path` that is played on a thread, which gets its listening socket."""
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
+        listener.bind(str(path))
         listener.listen()
+        thread = threading.Thread(target=play, args=(listener,), daemon=True)
+        thread.start()
+        yield
+        thread.join(60)
 
-        def refuse() -> None:
-            connection = listener.accept()[0]
+
+def test_a_refusal_before_the_body_was_read_is_told(tmp_path):
+    refused = {"error": {"code": "too_large", "message": "the body is too large"}}
+
+    def refuse(listener: socket.socket) -> None:
+        with listener.accept()[0] as connection:
             connection.recv(1000)
             connection.sendall(answer(refused, "413 Payload Too Large"))
-            connection.close()
 
-        thread = threading.Thread(target=refuse)
-        thread.start()
-        with Client(path) as client, pytest.raises(ApiError, match="too large") as raised:
-            client.store("x" * 5_000_000)
-        thread.join(60)
+    path = tmp_path / "t.sock"
+    with (
+        played(path, refuse),
+        Client(path) as client,
+        pytest.raises(ApiError, match="too large") as raised,
+    ):
+        client.store("x" * 5_000_000)
     assert (raised.value.code, raised.value.status) == ("too_large", 413)
 
 
 def test_an_unfinished_store_is_sent_again_to_the_restarted_daemon(tmp_path):
-    path = str(tmp_path / "t.sock")
     text = "x" * 1_000_000
     got: list[bytes] = []
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
 
-        def restart() -> None:
-            dying = listener.accept()[0]
+    def restart(listener: socket.socket) -> None:
+        with listener.accept()[0] as dying:
             dying.recv(1000)
-            dying.close()
-            connection = listener.accept()[0]
+        with listener.accept()[0] as connection:
             while not b"".join(got).endswith(b'"}'):
                 got.append(connection.recv(65_536))
             connection.sendall(answer({"id": "1"}))
-            connection.close()
 
-        thread = threading.Thread(target=restart)
-        thread.start()
-        with Client(path) as client:
-            assert client.request("POST", "/api/memory", body={"text": text}) == {"id": "1"}
-        thread.join(60)
+    path = tmp_path / "t.sock"
+    with played(path, restart), Client(path) as client:
+        assert client.request("POST", "/api/memory", body={"text": text}) == {"id": "1"}
     assert b"".join(got).partition(b"\r\n\r\n")[2] == json.dumps({"text": text}).encode()
 
 
 def test_a_daemon_that_never_answers_is_waited_for_only_so_long(tmp_path):
-    path = str(tmp_path / "t.sock")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        with (
-            Client(path, timeout=0.05) as client,
-            pytest.raises(AnswerLost, match=r"0\.05 seconds"),
-        ):
-            client.status()
+    path = tmp_path / "t.sock"
+    with (
+        played(path, lambda _: None),
+        Client(path, timeout=0.05) as client,
+        pytest.raises(AnswerLost, match=r"0\.05 seconds"),
+    ):
+        client.status()
 
 
 def test_an_answer_that_drips_is_waited_for_only_so_long(tmp_path):
-    path = str(tmp_path / "t.sock")
-    gone = threading.Event()
-
     def drip(listener: socket.socket) -> None:
-        connection = listener.accept()[0]
-        with connection, contextlib.suppress(OSError):
+        with listener.accept()[0] as connection, contextlib.suppress(OSError):
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-            while not gone.wait(0.02):
+            # Until the client has left.
+            while True:
                 connection.sendall(b"x")
+                time.sleep(0.02)
 
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        thread = threading.Thread(target=drip, args=(listener,), daemon=True)
-        thread.start()
-        with (
-            Client(path, timeout=0.3) as client,
-            pytest.raises(AnswerLost, match=r"0\.3 seconds"),
-        ):
-            client.status()
-        gone.set()
-        thread.join(60)
+    path = tmp_path / "t.sock"
+    with (
+        played(path, drip),
+        Client(path, timeout=0.3) as client,
+        pytest.raises(AnswerLost, match=r"0\.3 seconds"),
+    ):
+        client.status()
 
 
 @pytest.mark.parametrize("nonsense", [
@@ -497,25 +490,39 @@ def test_a_daemon_that_has_many_callers_waiting_is_waited_for(tmp_path, monkeypa
     """A kernel refuses at once what a full queue has no room for."""
     path = str(tmp_path / "t.sock")
     held: list[socket.socket] = []
+    waits = threading.Event()
 
-    def fill_the_queue() -> None:
-        while True:
-            held.append(socket.socket(socket.AF_UNIX))
-            held[-1].setblocking(False)
-            held[-1].connect(path)
+    class Noted(wire.Wait):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            if self.socket is None:
+                waits.set()
 
-    with socket.socket(socket.AF_UNIX) as daemon:
+    with socket.socket(socket.AF_UNIX) as daemon, contextlib.ExitStack() as closing:
         daemon.bind(path)
         daemon.listen(0)
-        with pytest.raises(BlockingIOError):
-            fill_the_queue()
-        with pytest.raises(BlockingIOError):
-            perform(Connection.open(path, 0.0)).close()
-        # It takes one of them when it is waited for.
-        monkeypatch.setattr(wire.time, "sleep", lambda _: held.append(daemon.accept()[0]))
-        perform(Connection.open(path, 60.0)).close()
-    for one in held:
-        one.close()
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                held.append(closing.enter_context(socket.socket(socket.AF_UNIX)))
+                held[-1].setblocking(False)
+                held[-1].connect(path)
+        with pytest.raises(DaemonUnreachable):
+            Client(path, timeout=0.0).status()
+
+        def take_all() -> None:
+            assert waits.wait(60)
+            for _ in held[:-1]:
+                daemon.accept()[0].close()
+            with daemon.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(answer(1))
+
+        thread = threading.Thread(target=take_all)
+        monkeypatch.setattr(wire, "Wait", Noted)
+        thread.start()
+        with Client(path, timeout=60) as client:
+            assert client.request("GET", "/x") == 1
+        thread.join(60)
 
 
 def test_a_method_takes_its_words_by_position_and_refuses_more(scripted):

@@ -217,6 +217,3 @@ def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
         assert file.read_bytes() == before
     else:
         assert load(env, None, (), NOWHERE).settings == loaded.settings
-
-
-# What is told of each key

@@ -1,4 +1,7 @@
-"""The hot state gives way in its order, always ends within its limits, and loses nothing."""
+"""The hot state gives way in its order, always ends within its limits, and loses nothing.
+
+Of the memories promoted into its document as many are there as fit.
+"""
 
 import msgspec
 import pytest
@@ -6,7 +9,7 @@ from hot_states import hot_states
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.errors import TooLarge
+from thermocline.daemon.errors import InvalidInput, TooLarge
 from thermocline.daemon.memory.hot import (
     HotLimits,
     HotState,
@@ -14,7 +17,9 @@ from thermocline.daemon.memory.hot import (
     document,
     document_size,
     fit,
+    update,
 )
+from thermocline.daemon.memory.records import Memory
 
 LIMITS = HotLimits()
 ROOMY = HotLimits(max_bytes=10**9)
@@ -124,3 +129,27 @@ def test_every_entry_is_still_in_the_state_or_told(state, max_bytes):
             kept = getattr(fitted.state, field).get(key)
             assert kept == value or key in told
             assert kept == value or not isinstance(value, str) or value in told
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=8),
+       st.integers(150, 900))  # fmt: skip
+def test_promotion_stays_within_the_limit_and_stops_only_at_it(texts, max_bytes):
+    state = HotState(identity={"agent_name": "Ada"}, tasks=({"text": "x", "status": "pending"},))
+    promoted = [
+        Memory(id=f"id{number}", text=text, created_at=1.0, updated_at=1.0, importance=0.9)
+        for number, text in enumerate(texts)
+    ]
+    whole = document(state, promoted, limited(max_bytes))
+    chosen = len(whole.get("hot_memories", []))
+    assert document_size(whole) <= max(max_bytes, size(state))
+    if chosen < len(promoted):
+        assert document_size(document(state, promoted[: chosen + 1], ROOMY)) > max_bytes
+
+
+def test_what_json_in_utf8_cannot_carry_is_refused():
+    value = 1
+    for _ in range(40):
+        value = [value]
+    for bad in ["a\0b", "\ud800", float("nan"), float("inf"), 10**30, value]:
+        with pytest.raises(InvalidInput, match="cannot store"):
+            update(HotState(), "owner_profile", {"a": {"b": [bad]}}, 1.0)

@@ -26,26 +26,17 @@ def test_what_is_no_address_of_a_server_is_refused_without_repeating_it():
         assert "secret" not in caught.value.message
 
 
-def test_this_device_is_always_allowed():
-    for address in ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"]:
-        assert is_allowed(address, anywhere=False)
-        assert is_allowed(address, anywhere=True)
-
-
-def test_another_host_is_allowed_only_by_the_configuration():
-    for address in ["10.0.0.1", "192.168.1.7", "93.184.216.34", "2001:db9::1"]:
-        assert not is_allowed(address, anywhere=False)
-        assert is_allowed(address, anywhere=True)
-
-
-def test_where_clouds_keep_credentials_is_never_allowed():
-    for address in [
+def test_this_device_is_allowed_another_by_the_configuration_and_where_clouds_keep_keys_never():
+    here = ("127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1")
+    elsewhere = ("10.0.0.1", "192.168.1.7", "93.184.216.34", "2001:db9::1")
+    nowhere = (
         "169.254.169.254", "169.254.0.1", "::ffff:169.254.169.254", "fe80::1%eth0", "fd00:ec2::254",
         "100.100.100.200", "0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255",
         "not an address",
-    ]:  # fmt: skip
-        assert not is_allowed(address, anywhere=True)
-        assert not is_allowed(address, anywhere=False)
+    )  # fmt: skip
+    for address in here + elsewhere + nowhere:
+        assert is_allowed(address, anywhere=False) is (address in here)
+        assert is_allowed(address, anywhere=True) is (address not in nowhere)
 
 
 def test_a_host_is_named_as_a_whole():

@@ -5,41 +5,25 @@ from __future__ import annotations
 import msgspec
 
 from thermocline.daemon.llm.budget import UsageCounts
-from thermocline.daemon.llm.client import Cache, Cached, key_of
+from thermocline.daemon.llm.client import Cache, key_of
 from thermocline.daemon.llm.model import ModelQuestion, Part
+from thermocline.daemon.schemas.status import CacheState
 
 ASKED = ModelQuestion("distil", "do", (Part("note", "x"),), 100, 0.0)
 
 
-def key(number: int) -> bytes:
-    return str(number).encode()
-
-
-def answer(number: int) -> Cached:
-    return Cached("m", key(number))
-
-
 def test_the_answer_that_was_not_used_for_longest_goes_first():
-    cache = Cache(2)
-    cache.put(key(1), answer(1))
-    cache.put(key(2), answer(2))
-    assert cache.get(key(1)) == answer(1)
-    cache.put(key(3), answer(3))
-    assert cache.get(key(2)) is None
-    assert cache.get(key(1)) == answer(1)
-    assert (len(cache), cache.hits, cache.misses) == (2, 2, 1)
-
-
-def test_a_cache_of_none_keeps_nothing():
-    cache = Cache(0)
-    cache.put(key(1), answer(1))
-    assert cache.get(key(1)) is None
-
-
-def test_a_very_long_answer_is_not_kept():
-    cache = Cache(5)
-    cache.put(key(1), Cached("m", b"x" * 70_000))
-    assert len(cache) == 0
+    cache = Cache[int, str](2)
+    cache.put(1, "a")
+    cache.put(2, "b")
+    assert cache.get(1) == "a"
+    cache.put(3, "c")
+    assert cache.get(2) is None
+    assert cache.get(1) == "a"
+    assert cache.state == CacheState(entries=2, hits=2, misses=1)
+    cache.drop(lambda key: key == 1)
+    assert cache.get(1) is None
+    assert cache.get(3) == "c"
 
 
 def test_every_word_of_a_question_counts():

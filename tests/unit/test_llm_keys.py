@@ -22,29 +22,20 @@ def key_text(tmp_path: Path):
     return write
 
 
-def test_a_key_alone_is_for_the_main_model(key_text):
-    assert read_keys(key_text(b"sk-alone\n")) == {"": "sk-alone"}
-
-
-def test_several_keys_go_by_provider(key_text):
-    content = b'{"openai": "sk-1", "azure": {"api_key": "sk-2", "api_version": "v"}}'
-    assert read_keys(key_text(content)) == {
-        "openai": "sk-1",
-        "azure": {"api_key": "sk-2", "api_version": "v"},
-    }
-
-
-def test_no_file_is_no_key():
+def test_a_key_alone_is_for_the_main_model_and_several_go_by_provider(key_text):
     assert read_keys(None) == {}
+    assert read_keys(key_text(b"sk-alone\n")) == {"": "sk-alone"}
+    several = {"openai": "sk-1", "azure": {"api_key": "sk-2", "api_version": "v"}}
+    assert read_keys(key_text(msgspec.json.encode(several))) == several
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"sk-secret two", b'{"openai": 5}', b'{"openai": "sk-secret"', b"sk-\xff"]
-)
-def test_anything_else_is_refused_without_showing_it(key_text, content):
-    with pytest.raises(ConfigInvalid, match="expected a key and nothing else") as caught:
-        read_keys(key_text(content))
-    assert "secret" not in caught.value.message
+def test_anything_else_is_refused_without_showing_it(key_text):
+    for content in (
+        *(b"", b"sk-secret two", b'{"openai": 5}', b'{"openai": "sk-secret"', b"sk-\xff"),
+    ):
+        with pytest.raises(ConfigInvalid, match="expected a key and nothing else") as caught:
+            read_keys(key_text(content))
+        assert "secret" not in caught.value.message
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

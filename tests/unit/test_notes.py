@@ -71,13 +71,6 @@ def test_the_base_of_an_edit_during_a_push_is_what_was_pushed(two):
     assert here.conflicts == 0
 
 
-def test_notes_that_two_devices_began_are_joined(two):
-    here, there = two
-    here.edit("# Today\ntea\n", "memory/day.md")
-    there.edit("# Today\ncake\n", "memory/day.md")
-    assert meet(here, there)["memory/day.md"] in {"# Today\ntea\ncake\n", "# Today\ncake\ntea\n"}
-
-
 def test_a_push_whose_answer_was_lost_contradicts_nothing(two):
     here, there = two
     here.edit("one\nsoup\nthree\n")
@@ -164,27 +157,6 @@ def test_a_file_that_was_written_since_is_never_replaced(disks):
     stale = notes.waiting(there.db, "", 9)
     assert write_files(there.top or Path(), stale) == ([], [])
     assert meet(here, there) == {NOTE: "zero\ntwo\nthree\nfour\n"}
-
-
-def test_a_file_that_contradicts_what_came_stays_and_the_other_is_kept_beside_it(disks):
-    here, there = disks
-    here.type("one\nHERE\nthree\n")
-    here.sync()
-    there.receive()
-    there.type("one\nTHERE\nthree\n")
-    found = meet(here, there)
-    assert found.pop(NOTE) == "one\nTHERE\nthree\n"
-    assert [*found.values()] == ["one\nHERE\nthree\n"]
-    assert history.conflicts(there.db) == 1
-
-
-def test_a_file_that_was_deleted_here_and_changed_elsewhere_comes_back(disks):
-    here, there = disks
-    here.type("one\n")
-    here.sync()
-    there.receive()
-    there.type(None)
-    assert meet(here, there) == {NOTE: "one\n"}
 
 
 def test_a_file_that_was_only_touched_after_its_deletion_elsewhere_is_removed(disks):

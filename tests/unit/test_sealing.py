@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from thermocline.sync import Clocks, Pending, Received, Row, deletion, version_of
 from thermocline.sync.clock import TOO_HIGH
 from thermocline.sync.failures import KeyMissing
-from thermocline.sync.plain_rows import PlainRows
 from thermocline.sync.ports import Unreadable
 from thermocline.sync.replica import ListedRow
+from thermocline.sync.row_format import RowFormat
 from thermocline.sync.sealing import cipher, keyring, packing
 from thermocline.sync.sealing.cipher import Unsealable
 from thermocline.sync.sealing.keyring import Keyring
@@ -245,7 +245,7 @@ def test_a_deletion_shows_its_day_and_nothing_else():
 
 def test_a_row_that_a_plain_replica_cannot_hold_is_refused_sealed_too():
     row = pending(Row(kind="memory", id="a\0b", data={"text": "x"}, clocks=Clocks((1, "d"))))
-    for form in (PlainRows("ana"), rows(RING)):
+    for form in (RowFormat("ana"), rows(RING)):
         with pytest.raises(ValueError, match="NUL"):
             form.size(row)
 

@@ -7,7 +7,7 @@ from scripted_model import ScriptedModel
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.memory.tree_nodes import NamedCategory, Node, prompt, trace_of
 from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
-from thermocline.daemon.tasks.tree_tasks import Reasoner, chosen
+from thermocline.daemon.tasks.tree_tasks import chosen, search_tree
 
 TREE = {
     "people": Node("People"),
@@ -48,7 +48,7 @@ def test_a_name_without_its_path_will_do_where_only_one_category_has_it():
 
 async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same():
     model = ScriptedModel({"tree": [[]]})
-    await Reasoner(ModelOrRules(model, read_prompts())).search(TREE, "what does Ana drink?", ASKED)
+    await search_tree(ModelOrRules(model, read_prompts()), TREE, "what does Ana drink?", ASKED)
     tree, question = model.asked[0].parts
     assert (tree.stable, tree.quoted) == (True, True)
     assert (question.stable, question.quoted) == (False, True)

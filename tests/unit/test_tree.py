@@ -32,9 +32,6 @@ def filed(tree):
     return sum(one.warm_count + one.cold_count for one in tree.values())
 
 
-# Adding
-
-
 def test_adding_gives_the_same_nodes_as_evoclaw():
     tree = {}
     for step in EVOCLAW["ops"]:
@@ -46,20 +43,11 @@ def test_adding_gives_the_same_nodes_as_evoclaw():
         assert sorted([*tree, "root"]) == step["nodes"]
 
 
-# Removing
-
-
-# Pruning
-
-
 def test_idle_begins_after_60_days():
     for days, gone in [(59, False), (60, False), (60.01, True)]:
-        kept, _ = trees.prune({"a": node(idle_days=days)}, NOW)
+        kept, _ = trees.prune({"a": node(idle_days=days)}, NOW, LIMITS.prune_idle_days)
         assert ("a" not in kept) is gone
     assert trees.prune({"a": node(idle_days=2)}, NOW, idle_days=1)[1] == ("a",)
-
-
-# Fitting
 
 
 def test_the_category_to_keep_and_its_parents_are_merged_last():
@@ -145,9 +133,6 @@ def test_pruning_never_takes_a_memory_or_leaves_an_orphan(tree, now, idle_days):
     assert set(kept) | set(removed) == set(tree)
     assert tree_nodes.with_parents(kept) == kept
     assert trees.prune(kept, now, idle_days) == (kept, ())
-
-
-# The document
 
 
 def test_usage_fades_within_days_and_cold_memories_count_a_tenth():

@@ -37,38 +37,8 @@ def top(tmp_path: Path) -> Path:
     return top
 
 
-def test_every_file_is_found_in_order(top):
-    (top / "notes").mkdir()
-    (top / "notes" / "z.md").write_bytes(b"")
-    files, skipped = walked(top)
-    assert [*files.items()] == [
-        ("memory/2026-03-01.md", b"a day"),
-        ("memory/notes/z.md", b""),
-        ("memory/skills/tea/SKILL.md", b"boil water"),
-    ]
-    assert not skipped
-
-
 def test_there_need_not_be_a_workspace(tmp_path):
     assert walked(tmp_path / "memory") == ({}, {})
-
-
-def test_links_and_pipes_are_named_and_neither_followed_nor_waited_for(top, tmp_path):
-    secret = tmp_path / "secret"
-    secret.mkdir()
-    (secret / "key").write_bytes(b"never")
-    (top / "file-link").symlink_to(secret / "key")
-    (top / "folder-link").symlink_to(secret)
-    (top / "broken").symlink_to("nowhere")
-    os.mkfifo(top / "pipe")
-    files, skipped = walked(top)
-    assert set(files) == {"memory/2026-03-01.md", "memory/skills/tea/SKILL.md"}
-    assert skipped == {
-        "memory/broken": "a link",
-        "memory/file-link": "a link",
-        "memory/folder-link": "a link",
-        "memory/pipe": "neither a file nor a folder",
-    }
 
 
 def test_a_workspace_that_is_a_link_itself_is_named(top, tmp_path):
@@ -103,12 +73,6 @@ def test_the_folder_of_the_memories_in_a_workspace_is_not_archived_into_itself(t
     files, skipped = walked(top, walker.identity(state))
     assert "memory/state/memory.db" not in files
     assert skipped == {"memory/state": "the folder of the memories themselves"}
-
-
-def test_names_that_no_manifest_can_hold_are_named_as_well_as_they_can_be(top):
-    Path(os.fsdecode(os.fsencode(top) + b"/b\xffd.md")).write_bytes(b"")
-    _, skipped = walked(top)
-    assert [*skipped] == ["memory/b\\udcffd.md"]
 
 
 def test_a_tree_without_a_bottom_ends_somewhere(top):

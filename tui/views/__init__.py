@@ -7,14 +7,10 @@ from typing import Any, Final, NamedTuple
 
 
 class Tab(NamedTuple):
-    """One tab; its view's module is only imported when the tab is shown.
-
-    Attributes:
-        name: as `--tab` and `:` take it, as the id of the view, and of its module.
-    """
+    """One tab; its view's module is only imported when the tab is shown."""
 
     key: str
-    name: str
+    name: str  # as `--tab` and `:` take it, as the id of the view, and of its module
     about: str
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import number_of, size
 from thermocline.daemon.schemas.files import FilesStats, FoundChunk, IndexedFile, WatchedPath
 
@@ -33,8 +33,8 @@ def _search(view: FilesView) -> None:
 
 async def _add(view: FilesView) -> None:
     async def save(values: dict[str, str]) -> None:
-        def change(client: Client) -> Done:
-            added = client.files_add(values["path"].strip())
+        async def change(client: AsyncClient) -> Done:
+            added = await client.files_add(values["path"].strip())
             words = f"watching {added.path}" if added.added else f"{added.path} was watched before"
             more = "" if added.in_step else f", {added.to_read:,} to read"
             undo = (lambda again: again.files_remove(added.path)) if added.added else None
@@ -52,13 +52,16 @@ async def _remove(view: FilesView, watched: WatchedPath) -> None:
     if watched.origin != "added":
         view.app.flash(f"{path} is watched by the {watched.origin}: change that", "warning")
         return
-    remove, add = partial(Client.files_remove, path=path), partial(Client.files_add, path=path)
+    remove, add = (
+        partial(AsyncClient.files_remove, path=path),
+        partial(AsyncClient.files_add, path=path),
+    )
     await view.do(doing(f"no longer watching {path}", remove, add))
 
 
 async def _look(view: FilesView) -> None:
-    def change(client: Client) -> Done:
-        done = client.files_sync()
+    async def change(client: AsyncClient) -> Done:
+        done = await client.files_sync()
         changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
         return Done(f"looked at {number_of(done.files, 'file', 'files')}: {changed}")
 
@@ -85,7 +88,6 @@ class FilesView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
         return {
             "files": self._files_part(),
             "problems": self._problems_part(),
@@ -185,7 +187,7 @@ class FilesView(ResourceView):
     # Reading
 
     async def update(self) -> None:
-        self._stats = await self.call(Client.files_stats) or self._stats
+        self._stats = await self.call(AsyncClient.files_stats) or self._stats
         for left_out in (False, True) if self._stats and self._stats.left_out else (False,):
             page = await self.call(
                 lambda client, which: client.files_list(limit=_MAX_FILES, left_out=which), left_out

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from rich.text import Text
 from textual.widget import Widget
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import size
 
 from ..charts import Gauge, bar
@@ -35,16 +35,16 @@ _DONE: Final = frozenset(
 
 
 class Section(NamedTuple):
-    """One section of the document.
-
-    Attributes:
-        entry: what one entry is called; "": none is added or edited here.
-        key: the field that names an entry; "": entries are names with values.
-    """
+    """One section of the document."""
 
     title: str
-    entry: str
-    key: str = ""
+    entry: str  # what one entry is called; "": none is added or edited here
+    # Those of an entry's form, the first of which names it; (): entries are names with values.
+    fields: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.fields[0] if self.fields else ""
 
 
 MEMORY: Final = "memory"
@@ -52,11 +52,11 @@ OTHER: Final = "other"
 SECTIONS: Final = {
     "identity": Section("Identity", "a trait of the agent"),
     "owner_profile": Section("Owner", "a trait of the owner"),
-    "project": Section("Projects", "a project", "name"),
-    "event": Section("Events", "an event", "text"),
-    "task": Section("Tasks", "a task", "text"),
-    "lesson": Section("Lessons", "a lesson", "text"),
-    MEMORY: Section("Hot memories", "", "id"),
+    "project": Section("Projects", "a project", ("name", "status", "description")),
+    "event": Section("Events", "an event", ("text",)),
+    "task": Section("Tasks", "a task", ("text", "status")),
+    "lesson": Section("Lessons", "a lesson", ("text", "category", "importance")),
+    MEMORY: Section("Hot memories", "", ("id",)),
     OTHER: Section("Other", ""),
 }
 
@@ -123,40 +123,31 @@ def _number(value: Json, default: float) -> float:
 
 def fields_for(section: str, entry: Entry | None) -> list[Field]:
     """The form's fields for a new or an existing entry of a section."""
-    key = SECTIONS[section].key
-    value: Json = {} if entry is None or not key else entry.value
     name = "" if entry is None else entry.name
-    if not key:
+    if not SECTIONS[section].key:
         text = "" if entry is None else entry.value
         if not isinstance(text, str):
             text = json.dumps(text, ensure_ascii=False, indent=1)
         fields = [Field("name", "Name", name, "such as role or timezone")]
         return [*fields, Field("value", "Value", text, lines=4)]
-
-    def status(default: str) -> Field:
-        return Field("status", "Status", str(value.get("status", default)), words=_STATUSES)
-
-    if section == "project":
-        about = str(value.get("description", ""))
-        fields = [Field("name", "Name", name), status("active")]
-        return [*fields, Field("description", "Description", about, lines=3)]
-    fields = [Field("text", "Text", name, lines=4)]
-    if section == "task":
-        fields.append(status("pending"))
-    if section == "lesson":
-        importance = f"{_number(value.get('importance'), 0.7):g}"
-        fields += [
-            Field("category", "Category", str(value.get("category", "general"))),
-            memory_actions.importance_field(importance),
-        ]
-    return fields
+    value: Json = {} if entry is None else entry.value
+    status = str(value.get("status", "active" if section == "project" else "pending"))
+    importance = f"{_number(value.get('importance'), 0.7):g}"
+    known = (
+        Field("name", "Name", name),
+        Field("text", "Text", name, lines=4),
+        Field("status", "Status", status, words=_STATUSES),
+        Field("description", "Description", str(value.get("description", "")), lines=3),
+        Field("category", "Category", str(value.get("category", "general"))),
+        memory_actions.importance_field(importance),
+    )
+    return [field for field in known if field.name in SECTIONS[section].fields]
 
 
 def entered(section: str, values: dict[str, str], entry: Entry | None) -> Entry:
     """The entry that was entered; what the form does not show of the one before stays.
 
-    Raises:
-        ValueError: a value is missing or of the wrong kind.
+    `ValueError`: a value is missing or of the wrong kind.
     """
     fields: dict[str, Json] = {name: text.strip() for name, text in values.items()}
     key = SECTIONS[section].key or "name"
@@ -179,25 +170,25 @@ def entered(section: str, values: dict[str, str], entry: Entry | None) -> Entry:
     return Entry(section, fields[key], {**before, **fields})
 
 
-# Changing, on a thread
+# Changing
 
 
-def _replace(client: Client, old: Entry | None, new: Entry | None) -> tuple[str, ...]:
+async def _replace(client: AsyncClient, old: Entry | None, new: Entry | None) -> tuple[str, ...]:
     """Set an entry in place of another; None stands for none. Returns the daemon's warnings."""
     warnings: tuple[str, ...] = ()
     if new is not None:
         # First the new entry: if it is refused, nothing is lost.
         update = new.value if SECTIONS[new.section].key else {new.name: new.value}
-        answer = client.hot_update(new.section, update)
+        answer = await client.hot_update(new.section, update)
         warnings = tuple(answer.warnings or ())
     if old is not None and (new is None or old.name != new.name):
-        client.hot_remove(old.section, old.name)
+        await client.hot_remove(old.section, old.name)
     return warnings
 
 
-def _replaced(client: Client, old: Entry | None, new: Entry | None) -> Done:
+async def _replaced(client: AsyncClient, old: Entry | None, new: Entry | None) -> Done:
     did = "added" if old is None else "removed" if new is None else "changed"
-    warnings = _replace(client, old, new)
+    warnings = await _replace(client, old, new)
     return Done("; ".join((f"{did} 1 entry", *warnings)), lambda again: _replace(again, new, old))
 
 
@@ -216,7 +207,7 @@ async def _add(view: HotView) -> None:
 
 async def _edit(view: HotView, entry: Entry) -> None:
     if entry.section == MEMORY:
-        memory = await view.call(Client.get, entry.name)
+        memory = await view.call(AsyncClient.get, entry.name)
         if memory is not None:
             view.app.push_screen(MemoryDetail(view, memory))
     elif entry.section == OTHER:
@@ -237,7 +228,7 @@ async def _form(view: HotView, section: str, entry: Entry | None) -> None:
 
 async def _remove(view: HotView, entry: Entry) -> None:
     if entry.section == MEMORY:
-        memory = await view.call(Client.get, entry.name)
+        memory = await view.call(AsyncClient.get, entry.name)
         if memory is not None and memory.pinned:
             await memory_actions.pin(view, memory)
         elif memory is not None:
@@ -273,8 +264,6 @@ class HotView(ResourceView):
         yield Gauge("Hot state")
 
     def parts(self) -> Mapping[str, Part[Entry]]:
-        self.reset()
-
         def section(entry: Entry) -> Text:
             return Text(_title(entry), self.paint("primary"))
 
@@ -305,7 +294,7 @@ class HotView(ResourceView):
         self._max_bytes = 1
 
     async def update(self) -> None:
-        answer = await self.call(Client.hot)
+        answer = await self.call(AsyncClient.hot)
         if answer is not None:
             self._entries, self._max_bytes = [*entries_of(answer.state)], answer.max_bytes
             self.query_one(Gauge).set_bytes(answer.size_bytes, answer.max_bytes)

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.schemas.memory import MemoryView
 from thermocline.daemon.schemas.recall import HitView, Recalled, RecallResult
@@ -79,6 +79,10 @@ def _review(view: MemoriesView) -> None:
     view.refresh_data()
 
 
+def _is_outside(view: MemoriesView) -> bool:
+    return view.row is not None and view.row.is_outside
+
+
 def _reverse(view: MemoriesView) -> None:
     view.reverse = not view.reverse
     view.refresh_data()
@@ -98,10 +102,7 @@ class MemoriesView(ResourceView):
     WATCHES = frozenset({"memory.", "category.", "tree."})
     ACTIONS = (
         Action("slash", "Search", lambda view: view.open_filter(), display="/"),
-        Action(
-            *("w", "Own word", memory_actions.keep, True, True),
-            when=lambda view: view.row is not None and view.row.is_outside,
-        ),
+        Action("w", "Own word", memory_actions.keep, writes=True, row=True, when=_is_outside),
         Action("a", "Add", _add, writes=True),
         *memory_actions.ACTIONS,
         Action("f", "Filter", _filter),
@@ -122,7 +123,7 @@ class MemoriesView(ResourceView):
                 memory_text.columns_of(self),
                 lambda memory: memory.id,
                 "no memories yet: a adds one",
-                pages=Client.list,
+                pages=AsyncClient.list,
                 copied=lambda memory: memory.text,
                 detail=self._preview,
                 open=OPEN,
@@ -140,7 +141,7 @@ class MemoriesView(ResourceView):
             self.table.to_top()
             self.refresh_data()
             return
-        memory = await self.call(Client.get, key)
+        memory = await self.call(AsyncClient.get, key)
         if memory is not None:
             self.app.push_screen(MemoryDetail(self, memory))
 

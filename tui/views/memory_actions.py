@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import OWN_WORD, number_of
 from thermocline.daemon.schemas.memory import MemoryView
 
@@ -31,8 +31,8 @@ async def add(view: View, category: str = "") -> None:
     async def save(values: dict[str, str]) -> None:
         fields = _entered(values)
 
-        def change(client: Client) -> Done:
-            stored = client.store(**fields)
+        async def change(client: AsyncClient) -> Done:
+            stored = await client.store(**fields)
             if not stored.stored:
                 words = "already known: counted a use"
                 return Done(words)
@@ -72,9 +72,9 @@ async def keep(view: View, memory: MemoryView) -> None:
 async def reinforce(view: View, memory: MemoryView) -> None:
     """Count a use."""
 
-    def change(client: Client) -> Done:
-        client.reinforce(memory.id)
-        now = client.get(memory.id)
+    async def change(client: AsyncClient) -> Done:
+        await client.reinforce(memory.id)
+        now = await client.get(memory.id)
         words = f"used {number_of(now.access_count, 'time', 'times')}, score {now.score:.2f}"
         return Done(words)
 
@@ -109,38 +109,38 @@ ACTIONS: Final = (
 
 async def categories(view: View) -> list[str]:
     """The paths of the tree."""
-    tree = await view.call(Client.tree)
+    tree = await view.call(AsyncClient.tree)
     return [] if tree is None else [path for path in tree.tree if not path.startswith("_")]
 
 
-# Changes, on a thread
+# Changes
 
 
-def put_back(client: Client, key: str, number: int) -> Done:
+async def put_back(client: AsyncClient, key: str, number: int) -> Done:
     """Put an earlier version back."""
-    client.undo(id=key, number=number)
-    return Done("put an earlier version back", _back(client, key))
+    await client.undo(id=key, number=number)
+    return Done("put an earlier version back", await _back(client, key))
 
 
-def unmerge(client: Client, merged: MemoryView) -> Done:
+async def unmerge(client: AsyncClient, merged: MemoryView) -> Done:
     """Undo the merge of a memory into another."""
-    client.unmerge(merged.id)
+    await client.unmerge(merged.id)
     into = merged.merged_into or ""
     return Done("parted 2 memories", lambda again: again.merge(merged.id, into))
 
 
-def _update(client: Client, key: str, fields: dict[str, Any], words: str) -> Done:
+async def _update(client: AsyncClient, key: str, fields: dict[str, Any], words: str) -> Done:
     """Change fields; undoing puts back the version before, whatever happened since."""
-    changed = client.update(key, **fields)
-    return Done(_with_warning(words, changed), _back(client, key))
+    changed = await client.update(key, **fields)
+    return Done(_with_warning(words, changed), await _back(client, key))
 
 
-def _forget(client: Client, memory: MemoryView) -> Done:
+async def _forget(client: AsyncClient, memory: MemoryView) -> Done:
     """Forget a memory; undoing stores it again, under another id and without its versions."""
-    forgotten = client.forget(memory.id)
+    forgotten = await client.forget(memory.id)
     freed = forgotten.unmerged if isinstance(forgotten.unmerged, tuple) else ()
 
-    def restore(again: Client) -> None:
+    async def restore(again: AsyncClient) -> None:
         fields: dict[str, Any] = {name: getattr(memory, name) for name in _STORED}
         fields["tags"] = [*memory.tags]
         fields["standing"] = memory.standing is True
@@ -148,9 +148,9 @@ def _forget(client: Client, memory: MemoryView) -> Done:
         fields["metadata"] = {name: [*getattr(memory.metadata, name)] for name in lists}
         if memory.expires_at is not None:
             fields["expires"] = memory.expires_at
-        stored = again.store(**fields, force=True)
+        stored = await again.store(**fields, force=True)
         for key in freed:
-            again.merge(key, stored.id)
+            await again.merge(key, stored.id)
 
     return Done("forgot 1 memory", restore)
 
@@ -159,9 +159,9 @@ def _with_warning(words: str, memory: MemoryView) -> str:
     return f"{words}, but {memory.warning}" if isinstance(memory.warning, str) else words
 
 
-def _back(client: Client, key: str) -> Undo:
+async def _back(client: AsyncClient, key: str) -> Undo:
     """The undo that restores the version just replaced."""
-    versions = client.history(key, limit=1).results
+    versions = (await client.history(key, limit=1)).results
     number = versions[0].number if versions else None
     return lambda again: again.undo(id=key, number=number)
 

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.widgets import OptionList, Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import AsyncClient, ClientError
 from thermocline.daemon.client.wording import ago, moment
 from thermocline.daemon.schemas.memory import MemoryView, VersionList
 from thermocline.daemon.schemas.recall import HitView
@@ -232,14 +232,16 @@ class MemoryDetail(Dialog[None]):
             self.read()
 
 
-def _all_of(client: Client, memory_id: str) -> tuple[MemoryView, VersionList, list[MemoryView]]:
-    memory = client.get(memory_id)
+async def _all_of(
+    client: AsyncClient, memory_id: str
+) -> tuple[MemoryView, VersionList, list[MemoryView]]:
+    memory = await client.get(memory_id)
     try:
-        versions = client.history(memory_id, limit=100)
+        versions = await client.history(memory_id, limit=100)
     except ClientError:
         versions = VersionList([])
-    merged = client.list(merged_into=memory_id, limit=_MAX_MERGED).results
-    return memory, versions, list(merged)
+    merged = await client.list(merged_into=memory_id, limit=_MAX_MERGED)
+    return memory, versions, list(merged.results)
 
 
 OPEN: Final = Action(

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
@@ -91,10 +92,7 @@ def columns_of(view: View, *, hits: bool = False) -> Columns:
         Column("Tier", 8, tier, "score", least=50),
         Column("Type", 6, lambda memory: _TYPES.get(memory.type, memory.type), "type", least=148),
         Column("Category", 14, category, "category", least=78, keep_end=True),
-        Column(
-            *("Subject", 12, lambda memory: view.shown(one_line(memory.subject[:200])), "subject"),
-            least=_SUBJECT,
-        ),
+        Column("Subject", 12, partial(_subject, view=view), "subject", least=_SUBJECT),
         Column("Text", 0, text),
         Column("Uses", 5, uses, "uses", least=132, right=True),
         old,
@@ -112,6 +110,10 @@ def two_lines(memory: MemoryView, view: View) -> tuple[Text, Text]:
 def _grade(memory: MemoryView, view: View) -> Text:
     word, color = grade(memory.importance)
     return Text(f"{word:<9}", view.paint(color))
+
+
+def _subject(memory: MemoryView, view: View) -> Text:
+    return view.shown(one_line(memory.subject[:200]))
 
 
 def _category(memory: MemoryView, view: View) -> Text:
@@ -171,14 +173,10 @@ def _folded(word: str) -> str:
 
 def _same(token: str, word: str) -> bool:
     """Whether two words are forms of one, as far as their beginning tells."""
-    if token == word or (len(word) >= 4 and token.startswith(word)):
-        return True
-    common = 0
-    for ours, theirs in zip(token, word, strict=False):
-        if ours != theirs:
-            break
-        common += 1
-    return common >= 4 and common >= max(len(token), len(word)) - 3
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(token, word, strict=False))
+    common = sum(1 for _ in alike)
+    is_form = common == len(word) or common >= max(len(token), len(word)) - 3
+    return token == word or (common >= 4 and is_form)
 
 
 def explained(hit: HitView, view: View, columns: int) -> Text:

@@ -10,7 +10,7 @@ from textual.containers import Container, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, wording
+from thermocline.daemon.client import AsyncClient, wording
 from thermocline.daemon.schemas import status as schemas
 from thermocline.daemon.schemas.files import FilesStats
 from thermocline.daemon.schemas.stats import Stats
@@ -70,10 +70,6 @@ class OverviewView(View):
     """
     WATCHES = frozenset({""})
     ACTIONS = (Action("r", "Read again", _read_again, show=False),)
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.reset()
 
     def reset(self) -> None:
         self._stats: Stats | None = None
@@ -137,16 +133,16 @@ class OverviewView(View):
         happened = self.app.events_seen != self._seen
         if happened or now - self._read >= _SLOW_SECONDS:
             self._seen, self._read = self.app.events_seen, now
-            self._stats = await self.call(Client.stats) or self._stats
-            self._files = await self.call(Client.files_stats) or self._files
-            self._sync = await self.call(Client.sync_status) or self._sync
+            self._stats = await self.call(AsyncClient.stats) or self._stats
+            self._files = await self.call(AsyncClient.files_stats) or self._files
+            self._sync = await self.call(AsyncClient.sync_status) or self._sync
             status = self.snapshot.status
             if status is not None and self.app.agent_name not in status.agents:
                 # The status has open agents only: these calls have opened it.
                 self.app.refresh_view()
         if happened or now - self._read_live >= _LIVE_SECONDS:
             self._read_live = now
-            live = await self.call(Client.live)
+            live = await self.call(AsyncClient.live)
             is_alone = self._sync is not None and self._sync.replica == "none"
             for key, _, _ in _SPARKS if live is not None else ():
                 # Without a replica nothing is to be sent, however much would be.

@@ -30,31 +30,20 @@ _AGES_SECONDS: Final = 10
 
 @dataclass(frozen=True)
 class Part(Generic[T]):
-    """Rows of one sort.
-
-    Attributes:
-        key_of: what a row is known by, so that the cursor stays on it.
-        empty: what is shown in place of rows.
-        rows: all rows; None: the table is filled page by page.
-        pages: the call that answers a page of rows, such as `Client.list`.
-        copied: what `y` copies of a row.
-        detail: all of a row, shown beside or below the table.
-        open: what Enter does.
-        count: follows the title, such as ` 3`.
-        brief: a row in two lines, where the table has fewer columns than `two_lines_below`.
-    """
+    """Rows of one sort."""
 
     title: str
     columns: Sequence[Column[T]]
-    key_of: Callable[[T], Hashable]
-    empty: str
-    rows: Callable[[], Sequence[T]] | None = None
-    pages: Callable[..., Any] | None = None
-    copied: Callable[[T], str] = str
-    detail: Callable[[T], RenderableType] | None = None
-    open: Action | None = None
-    count: Callable[[], str | Text] | None = None
+    key_of: Callable[[T], Hashable]  # what a row is known by, so that the cursor stays on it
+    empty: str  # what is shown in place of rows
+    rows: Callable[[], Sequence[T]] | None = None  # all rows; None: it is filled page by page
+    pages: Callable[..., Any] | None = None  # answers a page of rows, such as `AsyncClient.list`
+    copied: Callable[[T], str] = str  # what `y` copies of a row
+    detail: Callable[[T], RenderableType] | None = None  # all of a row, beside or below the table
+    open: Action | None = None  # what Enter does
+    count: Callable[[], str | Text] | None = None  # follows the title, such as ` 3`
     above: Sequence[Widget] = ()
+    # A row in two lines, where the table has fewer columns than `two_lines_below`.
     brief: Callable[[T], tuple[Text, Text]] | None = None
     two_lines_below: int = 0
 
@@ -64,10 +53,6 @@ class ResourceView(View):
 
     Several parts are beside each other where there is room (then the view has the class
     `-beside`), else one is shown, its border names the rest, and left and right go to them.
-
-    Attributes:
-        FILTER: what can be typed after `/`, shown while the line is empty; "": there is no filter.
-        BESIDE: the least columns and rows of the screen to have the parts beside each other.
     """
 
     DEFAULT_CSS = """
@@ -89,7 +74,9 @@ class ResourceView(View):
     ResourceView.-beside #parts { layout: grid; grid-size: 2 2; grid-gutter: 0 2; }
     ResourceView.-beside .part { height: 100%; }
     """
+    # What can be typed after `/`, shown while the line is empty; "": there is no filter.
     FILTER: ClassVar[str] = ""
+    # The least columns and rows of the screen to have the parts beside each other.
     BESIDE: ClassVar[tuple[int, int]] = (120, 24)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "turn(-1)", "Part before", show=False),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.schemas.status import ConfigChanged, ConfigKey
 
 from ..dialogs import Field
@@ -91,10 +91,7 @@ class SettingsView(ResourceView):
             "keys": Part(
                 "Settings",
                 [
-                    Column(
-                        *("Setting", 0),
-                        lambda key: f"{' ' if key.origin == 'default' else '●'} {plain(key.key)}",
-                    ),
+                    Column("Setting", 0, _setting),
                     Column("Value", 12, self._value),
                     Column("From", 20, lambda key: _origin(key.origin), least=60, keep_end=True),
                 ],
@@ -109,7 +106,7 @@ class SettingsView(ResourceView):
         }
 
     async def update(self) -> None:
-        page = await self.call(Client.config)
+        page = await self.call(AsyncClient.config)
         if page is not None:
             self._keys = [*page.results]
             self.draw()
@@ -140,18 +137,22 @@ class SettingsView(ResourceView):
         return text
 
 
-def _set(client: Client, key: ConfigKey, words: str, **value: Any) -> Done:
+async def _set(client: AsyncClient, key: ConfigKey, words: str, **value: Any) -> Done:
     """Write a `value`, or without one take the key out of the file."""
     before = {} if key.origin == "default" else {"value": key.value}
 
-    def write(client: Client, value: dict[str, Any]) -> ConfigChanged:
-        return client.configure(
+    async def write(client: AsyncClient, value: dict[str, Any]) -> ConfigChanged:
+        return await client.configure(
             {key.key: value["value"]} if value else {}, [] if value else [key.key]
         )
 
-    changed = write(client, value)
+    changed = await write(client, value)
     words += " after a restart" * bool(changed.needs_restart)
     return Done(words, lambda again: write(again, before))
+
+
+def _setting(key: ConfigKey) -> str:
+    return f"{' ' if key.origin == 'default' else '●'} {plain(key.key)}"
 
 
 def _origin(origin: str) -> str:

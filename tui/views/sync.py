@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.containers import Container
 from textual.widget import Widget
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import names_of, number_of, phase_of, proof_of, usage_of
 from thermocline.daemon.schemas.memory import VersionView
 from thermocline.daemon.schemas.sync import DeviceView, SyncRound, SyncStatus
@@ -29,8 +29,8 @@ _ALL_FACTS_HEIGHT: Final = 24
 
 
 async def _sync(view: SyncView) -> None:
-    def change(client: Client) -> Done:
-        done = client.sync()
+    async def change(client: AsyncClient) -> Done:
+        done = await client.sync()
         words = f"sent {done.sent:,}, received {done.received:,} in {done.took_ms:,.0f} ms"
         if done.conflicts:
             words += f"; {number_of(done.conflicts, 'value', 'values')} lost a conflict"
@@ -43,7 +43,7 @@ async def _sync(view: SyncView) -> None:
 
 async def _verify(view: SyncView) -> None:
     view.app.flash("verifying: restoring into a temporary folder", seconds=LONG_SECONDS)
-    result = await view.call(Client.verify, patience=LONG_SECONDS)
+    result = await view.call(AsyncClient.verify, patience=LONG_SECONDS)
     if result is not None and result.verified:
         rows = number_of(result.rows, "row", "rows")
         view.app.did(Done(f"a restore would bring back {rows}; it took {result.seconds:.1f} s"))
@@ -78,7 +78,7 @@ async def _retire(view: SyncView, device: DeviceView) -> None:
         effects.append("It is this device: its replication stops until it is used again.")
     title = Text.assemble("Retire ", view.shown(device.name))
     if await view.app.confirm(title, *effects, word="retire"):
-        undo = Client.rejoin if device.this else None
+        undo = AsyncClient.rejoin if device.this else None
         change = doing(
             f"retired {device.name}", lambda client: client.retire_device(device.id), undo
         )
@@ -87,7 +87,7 @@ async def _retire(view: SyncView, device: DeviceView) -> None:
 
 
 async def _rejoin(view: SyncView) -> None:
-    await view.do(doing("this device is in use again", Client.rejoin), LONG_SECONDS)
+    await view.do(doing("this device is in use again", AsyncClient.rejoin), LONG_SECONDS)
     view.read_devices()
 
 
@@ -137,24 +137,14 @@ class SyncView(ResourceView):
         yield now
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
         return {
             "rounds": Part[SyncRound](
                 "Rounds",
                 [
                     Column("When", 10, lambda row: self.ago(row.at)),
-                    Column("Sent", 4, lambda row: f"{row.sent:,}" if row.sent else "-", right=True),
-                    Column(
-                        "Came",
-                        4,
-                        lambda row: f"{row.received:,}" if row.received else "-",
-                        right=True,
-                    ),
-                    Column(
-                        *("Lost", 4, lambda row: f"! {row.conflicts}" if row.conflicts else "-"),
-                        least=64,
-                        right=True,
-                    ),
+                    _count("Sent", "sent"),
+                    _count("Came", "received"),
+                    _count("Lost", "conflicts", "! ", least=64),
                     Column("Took", 8, _took, least=50, right=True),
                     Column("Result", 0, self._result),
                 ],
@@ -180,10 +170,7 @@ class SyncView(ResourceView):
             "devices": Part[DeviceView](
                 "Devices",
                 [
-                    Column(
-                        *("Device", 0),
-                        lambda row: self.shown(row.name).append(" (this one)" * row.this, "dim"),
-                    ),
+                    Column("Device", 0, self._device),
                     Column("Seen", 10, lambda row: self.ago(row.last_at)),
                     Column("State", 14, _state),
                     Column("Release", 8, lambda row: plain(row.release or "-"), least=76),
@@ -209,7 +196,7 @@ class SyncView(ResourceView):
 
     async def update(self) -> None:
         """Read the state; the devices less often."""
-        status = await self.call(Client.sync_status)
+        status = await self.call(AsyncClient.sync_status)
         if status is None:
             return
         before, self.status = self.status, status
@@ -225,9 +212,9 @@ class SyncView(ResourceView):
         answers = status.phase in ("idle", "working") and status.last_success is not None
         if answers and now - self._devices_read >= _DEVICES_SECONDS:
             self._devices_read = now
-            devices = await self.call(Client.devices)
+            devices = await self.call(AsyncClient.devices)
             self.devices = devices.results if devices is not None else self.devices
-        live = await self.call(Client.live)
+        live = await self.call(AsyncClient.live)
         if live is not None:
             # Without a replica nothing is to be sent, however much would be.
             waiting = live.outbox if status.replica != "none" else ()
@@ -296,6 +283,9 @@ class SyncView(ResourceView):
             return Text(f"✓ {words}", self.paint("success"))
         return Text(f"✗ {words}", self.paint("error", bold=True))
 
+    def _device(self, row: DeviceView) -> Text:
+        return self.shown(row.name).append(" (this one)" * row.this, "dim")
+
     def _result(self, row: SyncRound) -> Text:
         result = Text()
         if row.error:
@@ -327,6 +317,15 @@ class SyncView(ResourceView):
             text.append_text(self.shown(after)).append("\n")
         text.rstrip()
         return text
+
+
+def _count(label: str, name: str, mark: str = "", *, least: int = 0) -> Column[SyncRound]:
+    """A column of a number of a round's rows; `-` for none."""
+
+    def cell(row: SyncRound) -> str:
+        return f"{mark}{number:,}" if (number := getattr(row, name)) else "-"
+
+    return Column(label, 4, cell, least=least, right=True)
 
 
 def _took(row: SyncRound) -> str:

@@ -12,7 +12,7 @@ from textual.containers import Container
 from textual.widget import Widget
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import number_of
 from thermocline.daemon.schemas.memory import MemoryView
 
@@ -33,23 +33,16 @@ Described = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One category for display.
-
-    Attributes:
-        guide: the lines before its name.
-        warm, cold: the memories filed in it or below it; `own`: those filed in it.
-        children: the number of categories directly below it.
-        last_access: 0 for never.
-    """
+    """One category for display."""
 
     path: str
     desc: str
-    guide: str
+    guide: str  # the lines before its name
+    # The memories filed in it or below it.
     warm: int
     cold: int
-    own: int
-    children: int
-    last_access: float
+    children: int  # the number of categories directly below it
+    last_access: float  # 0 for never
 
     @property
     def name(self) -> str:
@@ -70,9 +63,8 @@ def categories_of(tree: dict[str, Any]) -> list[Category]:
     def walk(path: str, before: str, branch: str) -> None:
         node, children = tree[path], children_of(path)
         warm, cold = total(path, "warm_count"), total(path, "cold_count")
-        own = 0 if path == ROOT else node["warm_count"] + node["cold_count"]
         used = float(node["last_access"])
-        row = (path, node["desc"], before + branch, warm, cold, own, len(children), used)
+        row = (path, node["desc"], before + branch, warm, cold, len(children), used)
         rows.append(Category(*row))
         deeper = before + ("" if not branch else "   " if branch == "└─ " else "│  ")
         for number, child in enumerate(children, 1):
@@ -100,10 +92,10 @@ async def _add(view: TreeView) -> None:
     await view.enter("Add a category", fields, save)
 
 
-def _added(client: Client, path: str, desc: str) -> Done:
+async def _added(client: AsyncClient, path: str, desc: str) -> Done:
     """Add a category; undoing removes it, with the parents that came with it."""
-    known = client.tree().tree
-    added = client.tree_add(path, desc)
+    known = (await client.tree()).tree
+    added = await client.tree_add(path, desc)
     if not added.made:
         before = str(known[path]["desc"]) if path in known else ""
         return Done(f"added {path}", lambda again: again.tree_add(path, before))
@@ -135,8 +127,8 @@ async def _rename(view: TreeView, row: Category) -> None:
     async def save(values: dict[str, str]) -> None:
         to = values["to"].strip().strip("/")
         if to != row.path:
-            rename = partial(Client.tree_rename, path=row.path, to=to)
-            await view.change(doing(f"renamed it {to}", rename, Client.tree_undo))
+            rename = partial(AsyncClient.tree_rename, path=row.path, to=to)
+            await view.change(doing(f"renamed it {to}", rename, AsyncClient.tree_undo))
 
     if view.below_root(row):
         moved = number_of(row.warm + row.cold, "memory goes", "memories go")
@@ -155,13 +147,13 @@ async def _remove(view: TreeView, row: Category) -> None:
     removed = view.described(path for path in view.nodes if f"{path}/".startswith(f"{row.path}/"))
     effects = (view.shown(row.path), f"{number_of(len(removed), 'category', 'categories')} go.")
     if await view.app.confirm("Remove this category", *effects, word="remove"):
-        remove = partial(Client.tree_remove, path=row.path)
+        remove = partial(AsyncClient.tree_remove, path=row.path)
         await view.do(doing(f"removed {row.path}", remove, partial(_restore, removed=removed)))
 
 
 async def _prune(view: TreeView) -> None:
-    def change(client: Client) -> Done:
-        paths = client.tree_prune().paths
+    async def change(client: AsyncClient) -> Done:
+        paths = (await client.tree_prune()).paths
         if not paths:
             return Done("no category is empty and long unused")
         pruned = f"pruned {number_of(len(paths), 'category', 'categories')}"
@@ -172,9 +164,9 @@ async def _prune(view: TreeView) -> None:
         await view.do(change)
 
 
-def _restore(client: Client, removed: Described) -> None:
+async def _restore(client: AsyncClient, removed: Described) -> None:
     for path, desc in removed:
-        client.tree_add(path, desc)
+        await client.tree_add(path, desc)
 
 
 async def _list(view: TreeView) -> None:
@@ -218,8 +210,6 @@ class TreeView(ResourceView):
         )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
-
         def count(number: int) -> Text:
             return Text(f"{number:,}", "" if number else "dim")
 
@@ -246,7 +236,7 @@ class TreeView(ResourceView):
                 [column for column in columns_of(self) if column.label in {"Tier", "Text", "Age"}],
                 lambda memory: memory.id,
                 "no memories in it",
-                pages=Client.list,
+                pages=AsyncClient.list,
                 copied=lambda memory: memory.text,
                 open=OPEN,
                 count=lambda: Text(" of ").append_text(self._path) if self._path else "",
@@ -276,7 +266,7 @@ class TreeView(ResourceView):
         ]
 
     async def update(self) -> None:
-        answer = await self.call(Client.tree)
+        answer = await self.call(AsyncClient.tree)
         if answer is None:
             return
         self.nodes = answer.tree

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import UNSET
 from rich.text import Text
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import AsyncClient
 from thermocline.daemon.client.wording import MODEL_STATES, number_of
 from thermocline.daemon.schemas import upkeep as schemas
 from thermocline.daemon.schemas.status import ModelStatus, PurposeUsage
@@ -62,13 +62,13 @@ async def _run(view: UpkeepView, *, dry_run: bool = False) -> None:
     if mode is None:
         return
 
-    def change(client: Client) -> Done:
+    async def change(client: AsyncClient) -> Done:
         if mode == "notes":
-            read = client.ingest(dry_run=dry_run)
+            read = await client.ingest(dry_run=dry_run)
             notes = number_of(read.files_scanned, "note", "notes")
             facts = number_of(read.facts_stored, "new fact", "new facts")
             return Done(f"{notes} read: {facts}" + f"; ! {read.unread}" * bool(read.unread))
-        done = client.consolidate(mode, dry_run=dry_run)
+        done = await client.consolidate(mode, dry_run=dry_run)
         return Done(f"{mode} {'would do' if dry_run else 'did'}: {_summary(done)}")
 
     view.app.flash(f"{mode} runs", seconds=LONG_SECONDS)
@@ -105,17 +105,12 @@ class UpkeepView(ResourceView):
     )
 
     def parts(self) -> Mapping[str, Part[Any]]:
-        self.reset()
         return {
             "schedules": Part[schemas.Schedule](
                 "Schedules",
                 [
                     Column("Job", 8, lambda row: row.name),
-                    Column(
-                        *("When", 11),
-                        lambda row: row.cron or (f"each {span(row.every)}" if row.every else "-"),
-                        least=56,
-                    ),
+                    Column("When", 11, _when, least=56),
                     Column("Last", 10, lambda row: self.ago(row.last)),
                     Column("Took", 7, lambda row: seconds_of(row.seconds), least=70, right=True),
                     Column("Next", 10, self._next),
@@ -152,15 +147,8 @@ class UpkeepView(ResourceView):
                 Column("Purpose", 0, lambda row: plain(row[0])),
                 Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
                 Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
-                Column(
-                    *("Failed", 6, lambda row: f"! {row[1].errors:,}" if row[1].errors else "-"),
-                    right=True,
-                ),
-                Column(
-                    *("Tokens", 15, lambda row: f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"),
-                    least=72,
-                    right=True,
-                ),
+                Column("Failed", 6, _failed, right=True),
+                Column("Tokens", 15, _tokens, least=72, right=True),
                 Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
                 Column("p50", 7, lambda row: seconds_of(row[1].p50_seconds), least=76, right=True),
                 Column("p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True),
@@ -177,7 +165,7 @@ class UpkeepView(ResourceView):
         self.status: schemas.UpkeepStatus | None = None
 
     async def update(self) -> None:
-        self.status = await self.call(Client.upkeep) or self.status
+        self.status = await self.call(AsyncClient.upkeep) or self.status
         if self.status is not None:
             self.draw()
 
@@ -297,6 +285,18 @@ class UpkeepView(ResourceView):
         running = "sleeps" if worker.pid is None else f"process {worker.pid}"
         died = f", ! {number_of(worker.deaths, 'death', 'deaths')}" if worker.deaths else ""
         yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
+
+
+def _when(row: schemas.Schedule) -> str:
+    return row.cron or (f"each {span(row.every)}" if row.every else "-")
+
+
+def _failed(row: Usage) -> str:
+    return f"! {row[1].errors:,}" if row[1].errors else "-"
+
+
+def _tokens(row: Usage) -> str:
+    return f"{row[1].tokens_in:,} → {row[1].tokens_out:,}"
 
 
 def _tried(row: schemas.UpkeepRun) -> bool:

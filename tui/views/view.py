@@ -17,12 +17,12 @@ from textual.css.query import NoMatches
 from textual.widget import Widget
 from textual.widgets import Static
 
-from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.client import AsyncClient, ClientError
 from thermocline.daemon.client.wording import ago
 
 from ..charts import paint
 from ..dialogs import Field, FormScreen
-from ..feed import USUAL_SECONDS, Done, Snapshot
+from ..feed import USUAL_SECONDS, Change, Snapshot
 from ..session import Session
 
 T = TypeVar("T")
@@ -31,34 +31,26 @@ Ts = TypeVarTuple("Ts")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a key does in a tab.
+    """What a key does in a tab."""
 
-    Attributes:
-        key: as Textual names it; "" for what only Enter does.
-        run: a function of the view, and with `row` of the row under the cursor too. An `async` one
-            runs in a worker, and may ask: `view.app.confirm`, `view.app.choose_from`, `view.enter`.
-        writes: it changes something: with `--read-only` it is neither shown nor run.
-        part: it is only possible in this part of the view.
-        when: says whether it is possible now.
-        display: the key's name on the screen.
-    """
-
-    key: str
+    key: str  # as Textual names it; "" for what only Enter does
     label: str
+    # A function of the view, and with `row` of the row under the cursor too. An `async` one runs in
+    # a worker, and may ask: `view.app.confirm`, `view.app.choose_from`, `view.enter`.
     run: Callable[..., Any]
-    writes: bool = False
+    writes: bool = False  # it changes something: with `--read-only` it is neither shown nor run
     row: bool = False
-    part: str = ""
-    when: Callable[[Any], object] | None = None
+    part: str = ""  # it is only possible in this part of the view
+    when: Callable[[Any], object] | None = None  # says whether it is possible now
     show: bool = True
-    display: str | None = None
+    display: str | None = None  # the key's name on the screen
 
 
 class View(Widget):
     """One tab. A subclass composes its widgets once, and fills them in `update`.
 
     A view is made when its tab is shown for the first time, and stays. It reads what it needs of
-    the daemon in `update`, by `await self.call(Client.tree)`, and of `self.snapshot` (the last
+    the daemon in `update`, by `await self.call(AsyncClient.tree)`, and of `self.snapshot` (the last
     `/api/status`), and draws it. `update` runs in a worker: it may await, and is never run twice
     at once. It is called
 
@@ -68,7 +60,7 @@ class View(Widget):
     - while the tab is shown: when something happened that `WATCHES` names, at most 4 times a
       second; call `self.refresh_data()` after a change of your own.
 
-    `await self.do(change)` runs a function with a client, on a thread. It returns `Done`: what was
+    `await self.do(change)` runs a coroutine function with a client. It returns `Done`: what was
     done, in words, and for a minute `u` runs what undoes it. `self.app` is the `Session`: its
     `now()` is the time; show times with `self.ago(when)`, never with `time.time()`.
 
@@ -79,18 +71,15 @@ class View(Widget):
     Layout: the screen has the class `-narrow` below 80 columns, `-normal` below 120, `-wide` from
     there on; and `-low` below 20 rows, `-high` below 34, `-tall` from there on. In CSS:
     `Screen.-narrow MemoriesView .detail { ... }`. No state is told by colour alone.
-
-    Attributes:
-        WATCHES: prefixes of events that change what the view shows, such as `memory` or
-            `category.`; `""` for every snapshot, also without an event.
-        ACTIONS: its keys. Taken by the app: digits `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f`
-            `ctrl+a` `ctrl+t`.
     """
 
     DEFAULT_CSS = """
     View { width: 1fr; height: 1fr; }
     """
+    # Prefixes of events that change what the view shows, such as `memory` or `category.`; `""` for
+    # every snapshot, also without an event.
     WATCHES: ClassVar[frozenset[str]] = frozenset()
+    # Its keys. The app takes digits, `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f` `ctrl+a` `ctrl+t`.
     ACTIONS: ClassVar[Sequence[Action]] = ()
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "app.simulate_key('down')", "Down", show=False),
@@ -122,6 +111,7 @@ class View(Widget):
         self._agent: str | None = None
         self.part = ""
         self.updates = 0
+        self.reset()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -135,7 +125,7 @@ class View(Widget):
     # What a subclass says
 
     def reset(self) -> None:
-        """Forget what was read: it may be another agent's, or of before the daemon was away."""
+        """Begin with nothing read; again if it may be another agent's, or the daemon was away."""
 
     async def update(self) -> None:
         """Read the data, and draw it."""
@@ -221,12 +211,15 @@ class View(Widget):
     # The daemon
 
     async def call(
-        self, method: Callable[[Client, *Ts], T], *args: *Ts, patience: float = USUAL_SECONDS
+        self,
+        method: Callable[[AsyncClient, *Ts], Awaitable[T]],
+        *args: *Ts,
+        patience: float = USUAL_SECONDS,
     ) -> T | None:
-        """What a method of the client returns: `await self.call(Client.get, memory_id)`.
+        """What a method of the client returns: `await self.call(AsyncClient.get, memory_id)`.
 
-        It runs on a thread. A failure is shown in the flash line, unless another agent is shown by
-        then, and the result is None.
+        A failure is shown in the flash line, unless another agent is shown by then, and the result
+        is None.
         """
         result, failure, calls = None, None, self.app.calls
         try:
@@ -242,17 +235,14 @@ class View(Widget):
             self.app.failed(failure)
         return result
 
-    async def change(
-        self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS
-    ) -> None:
-        """Run a change on a thread, say what was done, and offer to undo it.
+    async def change(self, change: Change, patience: float = USUAL_SECONDS) -> None:
+        """Make a change, say what was done, and offer to undo it.
 
-        Raises:
-            ClientError: the daemon refuses it, or does not answer.
+        `ClientError`: the daemon refuses it, or does not answer.
         """
         self.app.did(await self.app.calls.run(change, patience))
 
-    async def do(self, change: Callable[[Client], Done], patience: float = USUAL_SECONDS) -> bool:
+    async def do(self, change: Change, patience: float = USUAL_SECONDS) -> bool:
         """The same, but a failure is shown in the flash line; whether it was done."""
         try:
             await self.change(change, patience)

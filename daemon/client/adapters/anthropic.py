@@ -8,16 +8,13 @@ runner = client.beta.messages.tool_runner(tools=[MemoryTool(agent="assistant")],
 from __future__ import annotations
 
 import asyncio
-import threading
 from operator import methodcaller
 from typing import TYPE_CHECKING, Final
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
-from ..async_client import AsyncClient
-from ..client import Client
 from ..errors import ApiError
-from .steps import Steps, arun, in_steps, run, unless_missing
+from .steps import AsyncSteps, BlockingSteps, Steps, in_steps, unless_missing
 
 if TYPE_CHECKING:
     import os
@@ -67,7 +64,6 @@ class _Commands:
 
     @in_steps
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> Steps[str]:
-        """Create a file."""
         path, key = command.path, _key(command.path)
         yield from _require_free(path, key, f"File {path} already exists")
         warning = yield from _put(key, command.file_text)
@@ -75,7 +71,6 @@ class _Commands:
 
     @in_steps
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> Steps[str]:
-        """Replace a text that occurs once in a file."""
         path, old, new = command.path, command.old_str, command.new_str
         key = _key(path)
         content = yield from _file(path, key)
@@ -101,7 +96,6 @@ class _Commands:
 
     @in_steps
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> Steps[str]:
-        """Insert a text after a line."""
         path, at, key = command.path, command.insert_line, _key(command.path)
         content = yield from _file(path, key)
         lines = content.removesuffix("\n").split("\n") if content else []
@@ -129,7 +123,6 @@ class _Commands:
 
     @in_steps
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> Steps[str]:
-        """Rename or move a file or a folder."""
         old, new = command.old_path, command.new_path
         old_key, new_key = _key(old), _key(new)
         if old.rstrip("/") == _ROOT:
@@ -148,13 +141,12 @@ class _Commands:
 
     @in_steps
     def clear_all_memory(self) -> Steps[str]:
-        """Delete all files."""
         pairs = yield from _below(_ROOT[1:])
         yield from _remove([pair.key for pair in pairs])
         return "All memory cleared"
 
 
-class MemoryTool(_Commands, BetaAbstractMemoryTool):
+class MemoryTool(_Commands, BlockingSteps, BetaAbstractMemoryTool):
     """Claude's files below `/memories`, as key-value pairs of one agent.
 
     The pair of `/memories/notes.md` has the key `memories/notes.md`: each change is in its history
@@ -167,6 +159,8 @@ class MemoryTool(_Commands, BetaAbstractMemoryTool):
         cache_control: as of the base class.
     """
 
+    program = PROGRAM
+
     def __init__(
         self,
         agent: str | None = None,
@@ -174,24 +168,18 @@ class MemoryTool(_Commands, BetaAbstractMemoryTool):
         *,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
-        super().__init__(cache_control=cache_control)
-        self._client = Client(socket_path, agent, program=PROGRAM)
-        self._lock = threading.Lock()
-
-    def close(self) -> None:
-        """Close the connection; the next command opens another."""
-        self._client.close()
+        BetaAbstractMemoryTool.__init__(self, cache_control=cache_control)
+        BlockingSteps.__init__(self, agent, socket_path)
 
     def _run(self, steps: Steps[str]) -> str:
-        try:
-            with self._lock:
-                return run(self._client, steps)
-        except ApiError as error:
-            raise ToolError(str(error)) from error
+        answer: str = super()._run(_refused_for_the_model(steps))
+        return answer
 
 
-class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
+class AsyncMemoryTool(_Commands, AsyncSteps, BetaAsyncAbstractMemoryTool):
     """The same for `AsyncAnthropic`."""
+
+    program = PROGRAM
 
     def __init__(
         self,
@@ -200,20 +188,21 @@ class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
         *,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
-        super().__init__(cache_control=cache_control)
-        self._client = AsyncClient(socket_path, agent, program=PROGRAM)
+        BetaAsyncAbstractMemoryTool.__init__(self, cache_control=cache_control)
+        AsyncSteps.__init__(self, agent, socket_path)
         self._lock = asyncio.Lock()
 
-    async def aclose(self) -> None:
-        """Close the connections; the next command opens another."""
-        await self._client.aclose()
-
     async def _run(self, steps: Steps[str]) -> str:
-        try:
-            async with self._lock:
-                return await arun(self._client, steps)
-        except ApiError as error:
-            raise ToolError(str(error)) from error
+        async with self._lock:
+            answer: str = await super()._run(_refused_for_the_model(steps))
+        return answer
+
+
+def _refused_for_the_model(steps: Steps[str]) -> Steps[str]:
+    try:
+        return (yield from steps)
+    except ApiError as error:
+        raise ToolError(str(error)) from error
 
 
 def _listing(path: str, key: str) -> Steps[str]:
@@ -295,7 +284,6 @@ def _keys(key: str) -> Steps[list[str]]:
 
 
 def _require_free(path: str, key: str, message: str) -> Steps[None]:
-    """Check that a file can be created here."""
     if path.rstrip("/") == _ROOT or (yield from _keys(key)):
         raise ToolError(message)
     parts = key.split("/")

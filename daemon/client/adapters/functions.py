@@ -56,7 +56,6 @@ def tools(
 def _function(
     tool: Tool, use: Callable[[str, dict[str, Any]], dict[str, Any]]
 ) -> Callable[..., dict[str, Any]]:
-    """A function with the arguments of a tool."""
     hints = get_type_hints(tool.takes, include_extras=True)
     parameters = []
     for field in fields(tool.takes):
@@ -94,7 +93,6 @@ def _plain(hint: Any) -> Any:
 
 
 def _described(hint: tuple[str, Any]) -> tuple[str, str]:
-    """An argument and its description."""
     name, kind = hint
     kinds = (kind, *get_args(kind)) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     metas = (meta for each in kinds for meta in getattr(each, "__metadata__", ()))

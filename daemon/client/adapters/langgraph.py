@@ -149,7 +149,6 @@ class ThermoclineStore(base.BaseStore):
             yield methodcaller("batch", new[at : at + _PAGE], force=True)
 
     def _fields_of(self, namespace: Namespace, op: base.PutOp) -> dict[str, Any]:
-        """What a write sets in the memory of an item."""
         assert op.value is not None
         value = dict(op.value)
         data: dict[str, Any] = {"namespace": [*namespace], "key": op.key, "value": value}
@@ -252,7 +251,6 @@ def _refreshed(wanted: bool, memories: Iterable[MemoryView]) -> Steps[None]:
 
 
 def _below(memory: MemoryView, prefix: Namespace) -> bool:
-    """Whether a memory is an item of a namespace or below it."""
     data = memory.data
     if not isinstance(data, dict) or not {"namespace", "key", "value"} <= data.keys():
         return False

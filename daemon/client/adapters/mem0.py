@@ -6,20 +6,15 @@ from thermocline.daemon.client.adapters.mem0 import Memory  # in place of: from 
 from __future__ import annotations
 
 import hashlib
-import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from ..async_client import AsyncClient
-from ..client import Client
-from .steps import Steps, arun, in_steps, run, unless_missing
+from .steps import AsyncSteps, BlockingSteps, Steps, in_steps, unless_missing
 
 if TYPE_CHECKING:
-    import os
-
     from ...schemas.memory import MemoryView
 
 Messages: TypeAlias = str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -218,61 +213,21 @@ class _Calls:
         return changes
 
 
-class Mem0Memory(_Calls):
+class Mem0Memory(_Calls, BlockingSteps):
     """mem0's open-source class over the memory of one agent of the daemon.
 
     `user_id` is who said a memory, `run_id` its conversation, `agent_id` a tag `agent:ID`. What is
     added is read by the daemon, with its model or by rules (`infer`), and known facts are not
     added again. Deleting is for good: it leaves no history.
-
-    Any number of threads may use it.
-
-    Args:
-        agent: whose memory; default: the daemon's `default`.
-        socket_path: the daemon's socket; default: as of `Client`.
     """
 
-    def __init__(
-        self, agent: str | None = None, socket_path: str | os.PathLike[str] | None = None
-    ) -> None:
-        self._client = Client(socket_path, agent, program=PROGRAM)
-        self._lock = threading.Lock()
-
-    def close(self) -> None:
-        """Close the connection; the next call opens another."""
-        self._client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _run(self, steps: Steps[Any]) -> Any:
-        with self._lock:
-            return run(self._client, steps)
+    program = PROGRAM
 
 
-class AsyncMem0Memory(_Calls):
+class AsyncMem0Memory(_Calls, AsyncSteps):
     """The same as coroutines, in place of mem0's `AsyncMemory`."""
 
-    def __init__(
-        self, agent: str | None = None, socket_path: str | os.PathLike[str] | None = None
-    ) -> None:
-        self._client = AsyncClient(socket_path, agent, program=PROGRAM)
-
-    async def aclose(self) -> None:
-        """Close the connections; the next call opens another."""
-        await self._client.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def _run(self, steps: Steps[Any]) -> Any:
-        return await arun(self._client, steps)
+    program = PROGRAM
 
 
 def _extra(ids: Mapping[str, str], options: Mapping[str, Any]) -> Answer:
@@ -350,7 +305,6 @@ def _existing(memory_id: str) -> Steps[MemoryView]:
 def _listed(
     filters: Filters | None, limit: int | None, show_expired: bool
 ) -> Steps[list[MemoryView]]:
-    """The newest memories that pass the filters."""
     conditions, rest = conditions_of(filters)
     include = ["expired"] if show_expired else []
     memories: list[MemoryView] = []

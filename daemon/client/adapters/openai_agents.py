@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..async_client import AsyncClient
 from ..errors import ApiError
+from .steps import AsyncSteps
 
 if TYPE_CHECKING:
     import os
@@ -32,7 +32,7 @@ _PART_CHARS: Final = 30_000
 _SPEAKERS: Final = {"user": "user-stated", "assistant": "observed"}
 
 
-class ThermoclineSession:
+class ThermoclineSession(AsyncSteps):
     """The items of one conversation, which come back exactly; facts in it are remembered.
 
     Each item is a memory of the conversation `session_id`, so that recall finds what was said. What
@@ -48,6 +48,8 @@ class ThermoclineSession:
         session_settings: the SDK's; its `limit` is that of `get_items`.
     """
 
+    program = PROGRAM
+
     def __init__(
         self,
         session_id: str,
@@ -60,19 +62,9 @@ class ThermoclineSession:
     ) -> None:
         self.session_id = session_id
         self.session_settings = session_settings
-        self._client = AsyncClient(socket_path, agent, program=PROGRAM)
+        super().__init__(agent, socket_path)
         self._user, self._observes = user, observe
         self._lock = asyncio.Lock()
-
-    async def aclose(self) -> None:
-        """Close the connections; the next call opens another."""
-        await self._client.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def get_items(self, limit: int | None = None) -> list[Item]:
         """The latest items, all without a limit, oldest first."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Collection, Generator
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeAlias, TypeVar
 
 from ..async_client import AsyncClient
 from ..client import Client
 from ..errors import ApiError
+
+if TYPE_CHECKING:
+    import os
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,3 +73,58 @@ async def arun(client: AsyncClient, steps: Steps[T]) -> T:
     except StopIteration as end:
         value: T = end.value
         return value
+
+
+class BlockingSteps:
+    """Carries out methods made with `in_steps`, for any number of threads.
+
+    Args:
+        agent: whose memory; default: the daemon's `default`.
+        socket_path: the daemon's socket; default: as of `Client`.
+    """
+
+    program: ClassVar[str]
+
+    def __init__(
+        self, agent: str | None = None, socket_path: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._client = Client(socket_path, agent, program=self.program)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[Any]) -> Any:
+        with self._lock:
+            return run(self._client, steps)
+
+
+class AsyncSteps:
+    """The same as coroutines."""
+
+    program: ClassVar[str]
+
+    def __init__(
+        self, agent: str | None = None, socket_path: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._client = AsyncClient(socket_path, agent, program=self.program)
+
+    async def aclose(self) -> None:
+        """Close the connections; the next call opens another."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _run(self, steps: Steps[Any]) -> Any:
+        return await arun(self._client, steps)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...errors import InvalidInput
-from ...memory.records import Json, Memory
+from ...memory.records import FileFormat, Json, Memory
 from .. import state_files, takeover, warm_file
 from ..entries import Document, Reading, SourceEntry, json_of
 from ..intake import ImportReport, Intake
@@ -24,7 +24,7 @@ _DEFAULT: Final = "default"
 _TABLES: Final = ("cold_memories", "cold_memory", "core_memory", "warm_memory")
 _CRITICAL: Final = "critical_state"
 # The parts of the critical state, and the format of each.
-_PARTS: Final[dict[str, state_files.Format]] = {"tree_nodes": "tree", "hot_state": "hot"}
+_PARTS: Final[dict[str, FileFormat]] = {"tree_nodes": "tree", "hot_state": "hot"}
 
 
 def _detect(source: SourcePath) -> bool:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from ...memory.records import Json
+from ...memory.front_matter import front_matter
 from ..entries import SourceEntry, category, entity, tags_of
 from ..memory_md import statements
 from ..source import Format, SourcePath, head_of
@@ -18,8 +18,6 @@ _USER, _MEMORY = "USER.md", "MEMORY.md"
 _DATED: Final = re.compile(r"(\d{4}-\d{2}-\d{2}).*\.md")
 _BLANK_FORM: Final = re.compile(r"\*\*[^*]+:\*\*\s*(?:_\(.*\)_)?|_.*_|\*[^*].*\*|\(.*\)")
 _EXAMINED: Final = 200
-_FRONT: Final = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD: Final = re.compile(r"([A-Za-z_]+):[ \t]*(.*)")
 _OBSERVATION: Final = re.compile(r"[-*][ \t]+\[([^\[\]()]{1,60})\][ \t]+(.+)")
 _RELATION: Final = re.compile(r"[-*][ \t]+(?:\"([^\"]+)\"|([^\[\]]*?))[ \t]*\[\[([^\]]+)\]\](.*)")
 _TAG: Final = re.compile(r"(?<!\S)#([\w/-]+)")
@@ -72,7 +70,7 @@ def _openclaw(source: SourcePath) -> Iterator[SourceEntry]:
 def _is_basic_memory(source: SourcePath) -> bool:
     """Whether there are notes with a `permalink`."""
     heads = (head_of(path).decode(errors="replace") for path in _notes(source))
-    return any("permalink" in _front(head)[0] for head in islice(heads, _EXAMINED))
+    return any("permalink" in front_matter(head)[0] for head in islice(heads, _EXAMINED))
 
 
 def _notes(source: SourcePath) -> Iterator[Path]:
@@ -85,7 +83,7 @@ def _notes(source: SourcePath) -> Iterator[Path]:
 def _note(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
     """Each observation, relation and paragraph as a memory; those of a note are a group."""
     text, builder = source.text(path), source.builder("basic-memory", path)
-    fields, begin = _front(text)
+    fields, begin = front_matter(text)
     name = str(path.relative_to(source.below)).removesuffix(".md")
     permalink = str(fields.get("permalink") or name)
     title = str(fields.get("title") or permalink)
@@ -138,24 +136,6 @@ def _without_marks(text: str) -> tuple[str, list[str]]:
     return " ".join(f"{statement} {f'({context[1]})' if context else ''}".split()), _TAG.findall(
         text
     )
-
-
-def _front(text: str) -> tuple[dict[str, Json], int]:
-    front = _FRONT.match(text.replace("\r\n", "\n"))
-    if front is None:
-        return {}, 0
-    fields: dict[str, Json] = {}
-    last = ""
-    for line in front[1].split("\n"):
-        if field := _FIELD.fullmatch(line.rstrip()):
-            last, value = field[1], field[2].strip()
-            listed = value.startswith("[") and value.endswith("]")
-            fields[last] = (
-                value[1:-1].replace('"', "").replace("'", "") if listed else value.strip("\"'")
-            )
-        elif last and line.strip().startswith("- "):
-            fields[last] = f"{fields[last]},{line.strip()[2:]}".strip(",")
-    return fields, front[0].count("\n")
 
 
 OPENCLAW: Final = Format("openclaw", _is_openclaw, _openclaw)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from ...language.speech import without_recalled
-from ..entries import SourceEntry, category, project_name, spoken_text, tags_of
+from ...memory.front_matter import front_matter
+from ...memory.messages import spoken_text
+from ..entries import SourceEntry, category, project_name, tags_of
 from ..memory_md import statements
 from ..source import Format, SourcePath
 
 _EXAMINED: Final = 20
 _TYPES: Final = frozenset({"user", "assistant"})
-_FRONT: Final = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 # What Claude Code adds as the user: commands and their output.
 _MARKUP: Final = re.compile(r"<(?:command-|local-command-|bash-)|\[Request interrupted by user")
 _CODEX_SESSIONS: Final = r"rollout-.+\.jsonl"
@@ -87,7 +88,8 @@ def _transcript(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
 
 def _claude_memory(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
     folder, builder = path.parent.parent.name, source.builder("claude-code", path)
-    for _, heading, statement in statements(_FRONT.sub("", source.text(path))):
+    text = source.text(path)
+    for _, heading, statement in statements(text.split("\n", n := front_matter(text)[1])[n]):
         if path.name == "MEMORY.md" and re.match(r"\[[^\]]+\]\([^)]+\.md\)", statement):
             continue  # The index of the other files.
         names = [] if heading == "general" else heading.split("/")

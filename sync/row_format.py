@@ -1,4 +1,4 @@
-"""The rows of an agent on a remote as they are; `sync/sealing/` has those that it cannot read."""
+"""How the rows of an agent are written on a remote; `sync/sealing/` has those it cannot read."""
 
 from __future__ import annotations
 
@@ -15,28 +15,40 @@ from .rows import Row, decode_row, digest
 COLUMNS: Final = "kind, id, version, data, clocks"
 
 
-class PlainRows:
-    """Rows as they are: whoever can read the remote can read them."""
+class RowFormat:
+    """The rows of one agent as they are: whoever can read the remote can read them."""
 
-    epoch = 0
-    page = COLUMNS
+    page: str = COLUMNS  # the SQL of the columns that `listed` reads
 
     def __init__(self, agent: str) -> None:
-        self.agent = agent
+        self.agent = agent  # what stands for the agent there
+
+    @property
+    def epoch(self) -> int:
+        """In which rows are sealed; 0: they are not."""
+        return 0
 
     def key(self, kind: str, key: str) -> tuple[str, str]:
+        """What stands for the kind and the id of a row there."""
         return kind, key
 
     def version(self, version: str | None) -> str | None:
+        """What stands for a version there."""
         return version
 
     def columns(self, row: Pending) -> Columns:
+        """A row as it is written there."""
         return (*row.row.key, row.seen, row.version, *row.row.encoded())
 
     def size(self, row: Pending) -> int:
+        """The bytes that a row takes in a push; `ValueError` says why it cannot be sent."""
         return size_of(row)
 
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
+        """A row as received: kind, id, version, data, clocks. Any program may have written it.
+
+        `KeyMissing`: it was sealed in a later epoch than the last one known here.
+        """
         kind, key, version, data, clocks = line
         if (
             not isinstance(kind, str)
@@ -53,17 +65,21 @@ class PlainRows:
             return self.unreadable(line[:3], "it is damaged: its digest differs")
         return Received(row, version)
 
-    def listed(self, line: Sequence[Value]) -> Received | Unreadable:
+    def listed(self, line: Sequence[Value]) -> Received | Unreadable | None:
+        """A row of a page; None: ask for it with all that `received` takes; errors as there."""
         return self.received(line)
 
     def unreadable(self, line: Sequence[Value], reason: str) -> Unreadable:
+        """A row of which only kind, id and version were received."""
         kind, key, version = line
         return Unreadable(str(kind), str(key), None if version is None else str(version), reason)
 
-    def conceal(self, place: str, text: str) -> str:  # noqa: ARG002 - that of the protocol
+    def conceal(self, place: str, text: str) -> str:  # noqa: ARG002 - for those that seal
+        """A text about something else than a row, such as the name of a device, for one place."""
         return text
 
     def reveal(self, place: str, written: str) -> str:  # noqa: ARG002 - likewise
+        """That text; empty if it cannot be read, or is for another place."""
         return written
 
 
