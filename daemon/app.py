@@ -55,7 +55,7 @@ from .language import secrets
 from .language.meaning import index_codes
 from .llm.client import ModelClient, build_model
 from .llm.encoder import build_encoder
-from .maintenance.history import MinuteSeries
+from .maintenance.minutes import MinuteSeries
 from .maintenance.schedule import LocalZone, Postponed
 from .maintenance.scheduler import Clock, Scheduler
 from .maintenance.upkeep import Upkeep, jobs_of

@@ -28,16 +28,7 @@ from .views.view import View
 
 
 class ThermoclineApp(Session):
-    """The memory of one daemon, live.
-
-    Args:
-        connect: makes a client for an agent's memory; None: the daemon's default agent.
-        agent: whose memory is shown first.
-        tab: which tab is shown first; None: the last time's.
-        read_only: nothing can be changed.
-        state: the file that theme and tab are remembered in; None: they are not.
-        now: seconds since the epoch.
-    """
+    """The memory of one daemon, live."""
 
     class Fed(Message):
         """The feed has a new snapshot."""
@@ -82,12 +73,12 @@ class ThermoclineApp(Session):
 
     def __init__(
         self,
-        connect: Callable[[str | None], AsyncClient],
+        connect: Callable[[str | None], AsyncClient],  # None: for the daemon's default agent
         *,
-        agent: str | None = None,
-        tab: str | None = None,
+        agent: str | None = None,  # whose memory is shown first
+        tab: str | None = None,  # shown first; None: the last time's
         read_only: bool = False,
-        state: Path | None = None,
+        state: Path | None = None,  # where theme and tab are remembered; None: nowhere
         now: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(connect, agent, read_only=read_only, now=now)

@@ -246,7 +246,7 @@ class FormScreen(Dialog[bool]):
         else:
             self.focus_next()
 
-    @work(exclusive=True)
+    @work
     async def action_save(self) -> None:
         if self._saving:
             return

@@ -52,7 +52,7 @@ _LONGEST_CHECKSUMS: Final = 67_108_864
 # Of the names, and of the data kept for each file.
 _MOST_BYTES_OF_NAMES: Final = 134_217_728
 _BYTES_PER_FILE: Final = 300
-_INVALID_ROW_ERRORS: Final = (
+_INVALID_ARCHIVE_ERRORS: Final = (
     *(tarfile.TarError, msgspec.MsgspecError, ValueError, ArithmeticError, LookupError),
     RecursionError,
 )
@@ -246,7 +246,7 @@ def read(
         raise StoreDamaged(f"cannot use {file}: it is damaged", hint=_ANOTHER) from error
     except (FileExistsError, NotADirectoryError) as error:
         raise _foreign(file, "one of its files is in the place of another") from error
-    except _INVALID_ROW_ERRORS as error:
+    except _INVALID_ARCHIVE_ERRORS as error:
         if "end of" in str(error) or "truncated" in str(error):
             raise _cut_off(file) from error
         raise _foreign(file, str(error)) from error

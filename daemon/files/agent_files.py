@@ -253,7 +253,7 @@ def _locked(workspace: Path, do: Callable[[], T]) -> T:
 
 
 def _remove(workspace: Path, entries: AbstractSet[tuple[str, str]], now: float) -> None:
-    for kind, path in {"reflection": REFLECTIONS, "episode": EPISODES, "skill": SKILLS}.items():
+    for kind, path in agent_files.PATHS.items():
         gone = {key for name, key in entries if name == kind}
         change = partial(_without_skills if kind == "skill" else _without_lines, gone=gone)
         if gone:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +31,6 @@ _LONGEST: Final = {
     "event": 64,
 }
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
-_SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
 class ReadFault(msgspec.Struct, frozen=True):
@@ -171,16 +170,3 @@ def json_list(value: Json) -> list[Json]:
     """A list, or the list in a JSON text, else an empty one."""
     value = json_of(value)
     return value if isinstance(value, list) else []
-
-
-def spoken_text(content: Json) -> str:
-    """The spoken text of a message's content, without thinking, tool calls and tool results."""
-    if isinstance(content, str):
-        return content
-    texts = (
-        part if isinstance(part, str) else part.get("text")
-        for part in (content if isinstance(content, list) else [])
-        if isinstance(part, str)
-        or (isinstance(part, Mapping) and str(part.get("type", "text")) in _SPOKEN)
-    )
-    return "\n".join(text for text in texts if isinstance(text, str) and text.strip())

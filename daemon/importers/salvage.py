@@ -15,6 +15,7 @@ from thermocline.sync import TOO_HIGH, Clocks, Row, decode_row
 from ..errors import StoreDamaged
 from ..memory.records import Memory
 from ..store import conversations
+from ..store.apply import INVALID_ROW_ERRORS
 from ..store.connection import uri
 from ..store.kinds import KINDS
 from ..store.memory_rows import FIELDS, KIND, from_row, to_row
@@ -30,10 +31,6 @@ _FAILURES_AT_MOST: Final = 20_000
 _PREFIX: Final = 24
 _LAST: Final = (1 << 8 * _PREFIX) - 1
 _DAMAGE: Final = (sqlite3.Error, UnicodeDecodeError)
-_INVALID_ROW_ERRORS: Final = (
-    *(msgspec.MsgspecError, TypeError, ValueError, RecursionError),
-    StoreDamaged,
-)
 _LOST_CLOCKS: Final = Clocks(at=(0, "import"))
 
 
@@ -74,7 +71,7 @@ def _rows(db: sqlite3.Connection) -> Iterator[Row]:
                 )
                 for key, data, clocks in rows:
                     at = _place(key) + 1
-                    with contextlib.suppress(*_INVALID_ROW_ERRORS):
+                    with contextlib.suppress(*INVALID_ROW_ERRORS):
                         yield decode_row(kind, msgspec.convert(key, str), data, clocks)
                 break
             except _DAMAGE:
@@ -167,14 +164,14 @@ def _readable_memory(columns: list[Any]) -> Memory | None:
     """The memory in a damaged row; None unless all its values have the right types."""
     try:
         return msgspec.convert(msgspec.to_builtins(from_row(columns)), Memory)
-    except _INVALID_ROW_ERRORS:
+    except INVALID_ROW_ERRORS:
         return None
 
 
 def _decoded(text: Any, kind: type[T], otherwise: T) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
-    except _INVALID_ROW_ERRORS:
+    except INVALID_ROW_ERRORS:
         return otherwise
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import zip_longest
 from typing import Final, Literal, TypeAlias
 
@@ -18,14 +17,14 @@ from msgspec.structs import replace
 from ..memory.records import OBSERVED, USER_STATED, Type
 from ..memory.similarity import words
 from . import cues
-from .corrections import correction_of, denies, has_number, overtaken, redated
+from .corrections import correction_of, denies, has_number
 from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .keeping import is_worth_keeping, tells_what_lasts
-from .names import Mention, mentions, people
+from .names import Mention, mentions
 from .passages import passages
-from .references import WORTHLESS, asked_about, noun_phrase, with_referents
-from .sentences import sentences, shortened, utf8_bytes
+from .references import WORTHLESS, noun_phrase, with_referents
+from .sentences import plain, sentences, shortened, utf8_bytes
 from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
 from .statements import (
     SpokenSentence,
@@ -33,7 +32,7 @@ from .statements import (
     spoken,
     worth_keeping,
 )
-from .troubles import with_causes, with_problems
+from .troubles import with_problems
 from .vocabulary import not_topics
 
 Kind: TypeAlias = Literal[
@@ -56,7 +55,6 @@ _KINDS: Final[tuple[tuple[Signal, Kind], ...]] = (
 _HOW_TO: Final[frozenset[Kind]] = frozenset({"solution", "error_pattern"})
 _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
-_WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
 # Lead-ins without content.
 _LEAD_IN: Final = re.compile(
     r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
@@ -71,9 +69,6 @@ _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _CONFIRMING_WORDS: Final = 7
 _SAYS_MORE: Final = 2.0
 _LEAST_BYTES: Final = 16
-# The turns in which a user decides what they asked.
-_PONDERED: Final = 6
-_VALUE_WORDS: Final = 6
 # The subject of "I'm Petra", which says it nowhere itself.
 _OWN_NAME: Final = "my name"
 # A solution is stored with its problem: "the build fails → run `make x`".
@@ -86,7 +81,6 @@ STANDS: Final = 0.8
 _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
 # What users say is weighed by `keeping`, and not by its worth; see `cues.worth`.
 _OF_USERS: Final = 3.0
-_CORRECTING: Final = 4.0
 _MOST_BYTES: Final = 1_000
 _TOPICS: Final = 4
 _LEAST_LETTERS: Final = 4
@@ -124,24 +118,25 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     """
     messages = [turn for turn in turns if not is_command(turn.text)]
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages))
-    transcript = with_causes(with_referents(_redated(uttered), earlier))
+    current, corrected = _corrected(list(_without_injected(uttered)), earlier)
+    transcript = with_referents(current, earlier)
     met = _met(transcript)
-    statements = [_raised(entry, met) for entry in _without_injected(transcript)]
-    stated, corrected = _corrected(statements, met, earlier)
+    statements = (_raised(entry, met) for entry in transcript)
+    known = {*met, *corrected}
+    stated = [entry for entry in statements if entry.original in known or _is_stated(entry)]
     worthwhile = worth_keeping(stated, _AGGRESSION)
-    whole, ended = with_problems(worthwhile, transcript, messages, earlier)
+    whole, ended = with_problems(worthwhile, transcript, earlier)
     corrected |= ended
     refuted = {(item.place, item.original) for item in transcript if _is_stated(item)}
     refuted -= {(item.place, item.original) for item in whole}
     context = [item for item in transcript if (item.place, item.original) not in refuted]
-    long = (
+    answers = (
         entry
         for entry in passages(whole, context)
         if utf8_bytes(entry.text) >= _LEAST_BYTES
         or tells_what_lasts(entry.original)
         or entry.original in met
     )
-    answers = _with_topics(long, transcript, corrected)
     said = _said_by_agent(transcript)
     made = (
         (answer, _observation(answer, messages[answer.place], _first_within(met, answer.original)))
@@ -192,56 +187,12 @@ def _first_within(known: Mapping[str, str], text: str) -> str:
 def judged(turns: Sequence[Turn]) -> Iterator[SpokenSentence]:
     """The sentences of users that are weighed by `keeping`, as `extract_turns` sees them."""
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in turns))
-    transcript = with_causes(with_referents(uttered, ()))
+    transcript = with_referents(uttered, ())
     met = _met(transcript)
     for statement in transcript:
         is_stated = not statement.signals & _NOT_STATED and not _is_mere_secret(statement)
         if statement.role == "user" and is_stated and statement.worth > WORTHLESS:
             yield _raised(statement, met)
-
-
-def _with_topics(
-    statements: Iterable[SpokenSentence],
-    transcript: Sequence[SpokenSentence],
-    corrected: Collection[str],
-) -> Iterator[SpokenSentence]:
-    """The statements; the beginning of a reply with what the agent asked about, in brackets.
-
-    "Who is doing the food? We booked Kalliope's" is found by "food".
-    """
-    topics: dict[int, str] = {}
-    # What the user asked, and may decide some turns later.
-    pondered: list[tuple[int, str]] = []
-    for sentence in transcript:
-        asks = "question" in sentence.signals and not cues.says("agenda", sentence.original)
-        if sentence.role == "agent":
-            topics[sentence.place + 1] = asked_about(sentence.original) if asks else ""
-        question = sentence.original
-        if sentence.role == "agent" and sentence.answers:
-            # It answers the user, who may decide otherwise.
-            question = question.partition("?")[0] + "?"
-        elif sentence.role == "agent" or not asks:
-            continue
-        if cues.says("which", question) and (about := asked_about(question)):
-            pondered.append((sentence.place, about))
-    first = {sentence.place: sentence.original for sentence in reversed(transcript)}
-    for statement in statements:
-        topic = topics.get(statement.place, "") if statement.role == "user" else ""
-        if statement.role == "user" and "decision" in statement.signals:
-            earlier = [
-                about for place, about in pondered if 0 < statement.place - place <= _PONDERED
-            ]
-            topic = earlier[-1] if earlier else topic
-        if topic and not (
-            statement.answers
-            or statement.text in corrected
-            or not statement.original.startswith(first[statement.place])
-            or "[" in statement.text
-            or topic.lower() in statement.text.lower()
-        ):
-            yield replace(statement, text=f"{statement.text} [{topic}]")
-        else:
-            yield statement
 
 
 def _without_injected(transcript: Sequence[SpokenSentence]) -> Iterator[SpokenSentence]:
@@ -254,33 +205,43 @@ def _without_injected(transcript: Sequence[SpokenSentence]) -> Iterator[SpokenSe
             yield statement
 
 
-def _redated(transcript: Sequence[SpokenSentence]) -> list[SpokenSentence]:
-    """The sentences of a talk, with values as users correct them later: "thurs, sorry"."""
+def _corrected(
+    transcript: Sequence[SpokenSentence], earlier: Sequence[str]
+) -> tuple[list[SpokenSentence], dict[str, str]]:
+    """The sentences with values as users correct them later, and what is corrected of `earlier`."""
     result: list[SpokenSentence] = []
+    corrected: dict[str, str] = {}
+    denied = -1
     for sentence, following in zip_longest(transcript, transcript[1:]):
-        by_user = sentence.role == "user" and "question" not in sentence.signals
-        places = [at for at, item in enumerate(result) if item.role == "user"] if by_user else []
-        same = following is not None and following.place == sentence.place
-        rest = following.original if same and _is_brief(following.original) else ""
-        earlier = [result[at].original for at in places]
-        taken_back = redated(sentence.original, earlier)
-        correct = redated if taken_back else partial(overtaken, following=rest)
-        if known := taken_back or correct(sentence.original, earlier):
-            corrected = result[places[known.place]]
-            text = correct(sentence.original, [corrected.text])
-            result[places[known.place]] = replace(
-                corrected,
-                original=known.text,
-                text=text.text if text else known.text,
-                signals=corrected.signals | {"correction"},
-            )
-        if not taken_back:
+        if sentence.role != "user" or "question" in sentence.signals:
             result.append(sentence)
-    return result
+            continue
+        places = [at for at, item in enumerate(result) if item.role == "user"]
+        texts = [*earlier, *(result[at].original for at in places)]
+        same = following is not None and following.place == sentence.place
+        rest = following.original if same else ""
+        is_denied = denied == sentence.place
+        known = correction_of(sentence.original, texts, denied=is_denied, following=rest)
+        denied = sentence.place if denies(sentence.original) else denied
+        if known is None:
+            result.append(sentence)
+        elif known.text == sentence.original and known.place >= len(earlier):
+            del result[places[known.place - len(earlier)]]
+            result.append(replace(sentence, signals=sentence.signals | {"correction"}))
+        elif known.place < len(earlier):
+            text = known.text if known.text != sentence.original else sentence.text
+            corrected[text] = earlier[known.place]
+            result.append(_with_text(sentence, text))
+        else:
+            at = places[known.place - len(earlier)]
+            result[at] = _with_text(result[at], known.text)
+            result += [] if known.is_all else [sentence]
+    return result, corrected
 
 
-def _is_brief(text: str) -> bool:
-    return len(WORD.findall(text)) <= _VALUE_WORDS
+def _with_text(sentence: SpokenSentence, text: str) -> SpokenSentence:
+    signals = sentence.signals | {"correction"}
+    return replace(sentence, original=text, text=plain(text), signals=signals)
 
 
 def _met(transcript: Sequence[SpokenSentence]) -> dict[str, str]:
@@ -315,32 +276,6 @@ def _raised(statement: SpokenSentence, met: Collection[str]) -> SpokenSentence:
     return replace(statement, signals=signals, worth=max(statement.worth, _OF_USERS))
 
 
-def _corrected(
-    statements: Sequence[SpokenSentence], met: Collection[str], earlier: Sequence[str]
-) -> tuple[list[SpokenSentence], dict[str, str]]:
-    """What is stated, with corrections applied, and the earlier text that each one corrects."""
-    denied = {item.place for item in statements if item.role == "user" and denies(item.original)}
-    corrected: dict[str, str] = {}
-    result: list[SpokenSentence] = []
-    for statement in statements:
-        is_stated = statement.original in met or _is_stated(statement)
-        known = None
-        if statement.role == "user" and "question" not in statement.signals:
-            texts = [*earlier, *(entry.text for entry in result)]
-            known = correction_of(statement.original, texts, denied=statement.place in denied)
-        if known is None:
-            result += [statement] * is_stated
-            continue
-        if known.place >= len(earlier):
-            del result[known.place - len(earlier)]
-        text = statement.text if known.text == statement.original else known.text
-        if known.place < len(earlier):
-            corrected[text] = earlier[known.place]
-        signals = statement.signals | {"correction"}
-        result.append(replace(statement, text=text, signals=signals, worth=_CORRECTING))
-    return result, corrected
-
-
 def _is_stated(statement: SpokenSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
@@ -350,8 +285,6 @@ def _is_stated(statement: SpokenSentence) -> bool:
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):
         return False
     if statement.role in {"system", "tool"}:
-        return False
-    if "request" in signals and not _tells_by_the_way(statement):
         return False
     if statement.role == "agent":
         return _is_done(statement)
@@ -382,13 +315,6 @@ def _is_mere_secret(statement: SpokenSentence) -> bool:
     return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
 
 
-def _tells_by_the_way(statement: SpokenSentence) -> bool:
-    """Whether a request also states a fact: "add oat milk, Ada is allergic to milk"."""
-    if statement.signals & _WITHIN_REQUESTS:
-        return True
-    return "claim" in statement.signals and bool(people(statement.text))
-
-
 def _kind(signals: frozenset[Signal]) -> Kind:
     return next((kind for signal, kind in _KINDS if signal in signals), "fact")
 
@@ -400,7 +326,10 @@ def _observation(statement: SpokenSentence, turn: Turn, name: str = "") -> Obser
     persons = tuple(mention.name for mention in named if mention.type == "person")
     topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
     done = statement.role == "agent" and kind == "fact"
-    profile = _told_in(statement.original) if statement.role == "user" and not turn.actor else {}
+    profile: dict[str, str] = {}
+    if statement.role == "user" and not turn.actor:
+        for sentence in sentences(statement.original):
+            profile |= _told_in(sentence)
     if name and not turn.actor:
         profile.setdefault("name", name)
     subject = _subject(statement, persons, (item.name for item in named))

@@ -45,7 +45,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "will": -0.5, "exclaims": -0.5, "short": -0.5, "is_commitment": -0.6, "refutes": -0.7,
     "believes": -0.7, "unsure": -0.9, "now": -0.9, "leaves": -0.9, "would": -1.0,
     "others_believe": -1.6, "empty": -1.3, "mood": -1.5, "verdict": -1.5, "sky": -2.2,
-    "is_request": -2.1, "is_hedge": -2.6, "bare": -2.2, "unreal": -3.0,
+    "is_request": -2.1, "is_hedge": -2.6, "status": -3.5, "bare": -2.2, "unreal": -3.0,
 }  # fmt: skip
 _SHORT: Final = 3
 _BRIEF: Final = 6
@@ -120,6 +120,8 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "stands": is_standing_statement(text),
         "unreal": says("unreal", text) or says("supposed", text),
         "masked": " removed]" in text,
+        # "How is it going? Badly" tells of the moment only.
+        "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
     # "Our accountant is Tobias now" is what holds from now on.
@@ -143,6 +145,10 @@ def tells_what_lasts(text: str) -> bool:
 def _is_confirmed(question: str, answer: str) -> bool:
     """Whether a yes confirms what the question says: "Your birthday is on 5 May, right? Yes"."""
     return says("tagged", question) and has_number(question) and not says("denies", answer)
+
+
+def _asks_status(question: str) -> bool:
+    return says("status", question.rstrip("?？ "))
 
 
 def _weight(names: frozenset[str]) -> float:

@@ -273,12 +273,12 @@ TALKED_CODE: Final = re.compile(
     rf"(?:-?[A-Z]{{1,2}}[0-9]{{0,2}}|[#*])?{_END}"
     # Letters among digits: "the door code is c19y44", "R31-L07-R55".
     r"|(?<![\w.,/@€$£*#-])(?=[0-9A-Za-z]{0,8}[A-Za-z]-?[0-9])(?=(?:[A-Za-z-]{0,8}[0-9]){2})"
-    rf"[A-Za-z0-9]{{1,8}}(?:-[A-Za-z0-9]{{1,4}}){{0,3}}[#*]?{_END}"
+    rf"[A-Za-z0-9]{{1,12}}(?:-[A-Za-z0-9]{{1,8}}){{0,3}}[#*]?{_END}"
 )
 # What letters among digits name otherwise: "an A1278", "model C220".
 KIND_OF: Final = r"(?i)\b(?:an?|eine?[nmr]?|une?|una?) $"
 # Digits and letters that alternate were made by chance.
-RANDOM: Final = re.compile(r"[0-9][A-Za-z]+-?[0-9]|[A-Za-z][0-9]+[A-Za-z]")
+RANDOM: Final = re.compile(r"[0-9][A-Za-z]+-?[0-9]|[A-Za-z][0-9]+[A-Za-z]|^[0-9]{3,5}[A-Z]$")
 COMMIT: Final = re.compile(r"[0-9a-f]{7,40}")
 # A year, and a round number, which is an amount.
 ORDINARY: Final = re.compile(r"(?:19|20)[0-9]{2}|[0-9]+00")
@@ -302,6 +302,15 @@ BEFORE_ACT: Final = r"(?i)\W{0,3}(?:(?:{secret_act})\b|{~secret_act})"
 UNLIKE: Final = (
     r"(?i)\b(?:{secret_unlike})(?: (?:code|number|nummer|código|numéro))?(?: (?:{secret_is}))?\W*$"
 )
+# "The gate has a new lock, 66218".
+APPOSED: Final = r"(?i)\b(?:{secret_entry}), $"
+# Whatever is said to be nobody's business.
+NOBODYS: Final = r"(?i)\b(?:{secret_kept})\b"
+# A word or a few that somebody is asked for: "my phone word, it's bluetick pancake".
+NAMED_WORDS: Final = (
+    r"(?P<before>(?i:\b(?:{secret_word})\b[^.!?\n\[]{0,50}?(?:\b(?:{secret_is})|[:=,?])[: ]{1,2}))"
+    r"(?P<value>[^\W\d_]{3,20}(?: [^\W\d_]{2,20}){0,2})(?=[.,;!?)]|\s*$|\s(?i:and|und|y|et)\b)"
+)
 # An amount, a place, a time or a year.
 DATED: Final = re.compile(
     r"(?i)(?:[$€£] ?|\b(?:at|um|gegen|version|room|chapter|port) )\d+$"
@@ -314,7 +323,7 @@ BEFORE_NUMBER: Final = (
     rf"\b(?:{{secret_numbered}}){_APART}))|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
 )
 # The number of a passport or licence that is named somewhere before it.
-OF_DOCUMENT: Final = re.compile(r"[A-Z]{1,2}[0-9]{6,8}[A-Z]?")
+OF_DOCUMENT: Final = re.compile(r"(?=(?:[A-Z]*[0-9]){4})(?=[0-9]*[A-Z])[A-Z0-9]{7,12}")
 DOCUMENT: Final = r"(?i)\b(?:{secret_document})\b"
 BEFORE_LETTERS: Final = (
     r"(?i)\b(?:{secret_document})(?:['’]s|,|,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"

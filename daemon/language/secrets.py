@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..memory.records import Json, Memory, Metadata
 from . import secret_patterns as forms
 from .openings import Finder
-from .vocabulary import compiled, each, not_topics
+from .vocabulary import compiled, each, not_topics, words
 
 _KINDS: Final = {
     **dict.fromkeys(("webhook", "discord", "telegram"), "url_password"),
@@ -114,6 +114,8 @@ def _clear(
             continue
         if not cues or (has_cue and any(cue in folded for cue in cues)):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
+    if in_talk and _secret_words().any_in(folded):
+        text = compiled(forms.NAMED_WORDS).sub(_replacing(_named_words, counts, secrets), text)
     if in_talk and has_digit:
         text = forms.VARIED.sub(_replacing(lambda _: "password", counts, secrets), text)
         text = forms.TALKED_CODE.sub(_replacing(_opening, counts, secrets), text)
@@ -127,6 +129,11 @@ def _naming_codes() -> Finder:
     parts = (*each("secret_code", spaced=False), *each("card_back"))
     expressions = (*(rf"\b(?:{name})" for name in names), *parts)
     return Finder(("", expression, None) for expression in expressions)
+
+
+@cache
+def _secret_words() -> Finder:
+    return Finder(("", rf"\b(?:{item})\b", None) for item in each("secret_word"))
 
 
 @cache
@@ -379,6 +386,9 @@ def _opening(match: re.Match[str]) -> str:
         return ""
     if value[-1] != "#" and compiled(forms.UNLIKE).search(before):
         return ""
+    around = forms.BOX_BEFORE.findall(before)[0] + forms.BOX_AFTER.findall(text, end)[0]
+    if len(value) > _LEAST_REPEATED and compiled(forms.NOBODYS).search(around):
+        return "password"
     ends, digits = value[-1] in "#*", sum(map(str.isdigit, value))
     behind = compiled(forms.BEHIND_LOCK).search(before)
     is_near = behind and behind.end() - behind.start() < _NEAR
@@ -387,12 +397,22 @@ def _opening(match: re.Match[str]) -> str:
         return ""
     is_code = ends or value.count("-") > 1 or forms.RANDOM.search(value) is not None
     is_listed = before.endswith(": ") or " removed]" in before.rpartition(".")[2]
+    is_listed = is_listed or compiled(forms.APPOSED).search(before) is not None
     acts = compiled(forms.BEHIND_ACT).search(before) or compiled(forms.BEFORE_ACT).match(text, end)
     if not behind and (is_code or is_listed or acts):
         behind = compiled(forms.BEHIND_ENTRY).search(before)
         behind = behind or compiled(forms.BEFORE_ENTRY).match(text, end)
     # "7703#" needs no word for what it opens.
     return "password" * bool(behind or value[-1] == "#")
+
+
+def _named_words(match: re.Match[str]) -> str:
+    """A word or a few that a name for such words stands before, and no more of the sentence."""
+    tokens = match["value"].lower().split()
+    prose = not_topics() - words("leading")
+    if not prose.isdisjoint(tokens) or any(map(forms.COMMON.fullmatch, tokens)):
+        return ""
+    return "password" * (forms.PLACEHOLDER.match(match["value"]) is None)
 
 
 def _token(match: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..memory.indexing import index_words
 from ..memory.similarity import exact_key, fold, words
 from .comparison import judge
-from .corrections import DATE, INSTEAD, MEASURED, corrected_within, has_number, retracts
+from .corrections import DATE, INSTEAD, corrected_within, has_number, retracts
 from .cues import (
     WORD,
     Signal,
@@ -40,12 +40,9 @@ _ROLE_COST: Final[dict[Role, float]] = {"agent": 0.6, "system": 2.0, "tool": 0.5
 _CONFIRMED_WORTH: Final = 2.0
 # A named speaker counts like a person named in the sentence; see `cues.worth`.
 _SELF_WORTH: Final = 0.5
-_ANSWER_WORDS: Final = 5
+_SHORT_ANSWER: Final = 5
 # The answer to a question for a value may be a whole sentence.
-_MORE_WORDS: Final = 15
-_TOPIC_WORDS: Final = 8
-_PART_WORDS: Final = 3
-_ECHO_WORDS: Final = 22
+_ANSWER_WORDS: Final = 22
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
 # A longer confirmation is a statement by itself.
@@ -53,11 +50,6 @@ _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
-_BARE_NUMBER: Final = re.compile(r"(?<![\w.:/-])\d(?:[.,]?\d)*+(?=[,;!]|\.?$)")
-_ONLY_NOT: Final = re.compile(
-    r"(?i)(?:not|nicht|no(?! (?:need|problem|worries|thanks|idea|way|rush|hurry|the now))|pas)"
-    r" (?P<old>(?:(?:on|am|el|le|the) )?\w+)$"
-)
 # Where a further clause begins.
 _CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\s[-–—]\s")
 _AND: Final = re.compile(r"(?<![,;]) (?:and|but|und|aber|y|et|pero|mais) (?=\S+ \S+ \S)")
@@ -112,7 +104,7 @@ def spoken(uttered: tuple[Utterance, ...], aggression: float = UNALTERED) -> lis
 
 
 class _Talk:
-    """Joins answers with their questions, and topics with what is said of them."""
+    """Joins answers with their questions."""
 
     def __init__(self) -> None:
         self.statements: list[SpokenSentence] = []
@@ -122,19 +114,12 @@ class _Talk:
         """Forget what the turn before answered."""
         self._asked: SpokenSentence | None = None
         self._retracted: SpokenSentence | None = None
-        self._topic = ""
 
     def add(self, statement: SpokenSentence) -> None:
         if not self.statements:
             self.statements.append(statement)
             return
         last = self._last_before(statement)
-        if last.place == statement.place and (denied := _denied(last)):
-            # "Not Tuesday. Wednesday."
-            whole = f"{statement.text}, {last.text[0].lower()}{last.text[1:]}"
-            if _is_short(statement, _PART_WORDS) and len(denied.split()) <= _PART_WORDS:
-                self.statements[-1] = replace(statement, text=whole, original=whole)
-                return
         if "question" in last.signals and _says_nothing(statement.original):
             return
         answered = last.answers and last.place == statement.place
@@ -147,11 +132,7 @@ class _Talk:
             if not is_value and retracts(statement.original):
                 return
             self._retracted = None
-            statement = _joined(self._asked, _with_unit(statement, old)) if is_value else statement
-        elif self._topic:
-            self.statements.pop()
-            statement = replace(statement, text=f"{self._topic}. {statement.text}")
-            self._topic = ""
+            statement = _joined(self._asked, statement) if is_value else statement
         elif "question" in last.signals and last.place < statement.place:
             statement = self._reply(last, statement)
         else:
@@ -166,7 +147,7 @@ class _Talk:
             of_turn = (item for item in known if item.place == last.place)
             if questions := [item for item in of_turn if "question" in item.signals]:
                 known.remove(questions[-1])
-                known.append(_whole_question(questions))
+                known.append(questions[-1])
         return known[-1]
 
     def _reply(self, question: SpokenSentence, statement: SpokenSentence) -> SpokenSentence:
@@ -178,11 +159,7 @@ class _Talk:
         statement = replace(statement, signals=signals)
         if says("offers", question.original) and is_taken_up(statement.original):
             # How something shall be done this once: "Yes please, but one page only".
-            return replace(statement, signals=statement.signals | {"request"})
-        if cue("agenda").any_in(fold(question.original)):
-            # "What is still open? The flowers."
-            self._topic = statement.text if _is_short(statement, _TOPIC_WORDS) else ""
-            return statement
+            return replace(statement, signals=statement.signals | {"offer"})
         return self._answer(question, statement)
 
     def _answer(self, last: SpokenSentence, statement: SpokenSentence) -> SpokenSentence:
@@ -206,22 +183,6 @@ class _Talk:
         return statement
 
 
-def _denied(sentence: SpokenSentence) -> str:
-    """What a sentence that says no more than that denies: "Not Tuesday"; else ""."""
-    match = _ONLY_NOT.match(sentence.text)
-    return match["old"] if match else ""
-
-
-def _whole_question(questions: Sequence[SpokenSentence]) -> SpokenSentence:
-    """The last question of a turn, with the one before it if it is a part: "And the dairy?"."""
-    last = questions[-1]
-    if len(questions) == 1 or not _is_short(last, _PART_WORDS):
-        return last
-    before = questions[-2]
-    text, original = f"{before.text} {last.text}", f"{before.original} {last.original}"
-    return replace(last, text=text, original=original)
-
-
 def is_taken_up(sentence: str) -> bool:
     """Whether an answer accepts an offer, and only says how it is to be done."""
     if says("standing", sentence) or people(sentence) or says("is_or_has", sentence):
@@ -241,16 +202,6 @@ def _takes_back(sentence: str) -> bool:
 def _says_nothing(sentence: str) -> bool:
     """Whether the answer to a question is yet to come: "let me look", "I thought it was free"."""
     return says("stalls", sentence) or says("supposed", sentence)
-
-
-def _with_unit(statement: SpokenSentence, old: SpokenSentence) -> SpokenSentence:
-    """The statement with the unit of the number that its bare number takes the place of."""
-    bare = _BARE_NUMBER.search(statement.text)
-    unit = MEASURED.search(old.original)
-    if bare is None or unit is None or unit["unit"].lower() in not_topics():
-        return statement
-    text = f"{statement.text[: bare.end()]} [{unit['unit']}]{statement.text[bare.end() :]}"
-    return replace(statement, text=text)
 
 
 def has_value(text: str) -> bool:
@@ -367,18 +318,15 @@ def _answers(  # noqa: PLR0911 - one kind of answer after the other
         return False
     if cue("agenda").any_in(fold(question.original)):
         return False
-    same = _same_speaker(question, answer)
-    if not same and says("echoes", answer.original) and not is_bare_answer(answer.original):
-        # "Do you have a cabin? We do, 7114".
-        return _is_short(answer, _ECHO_WORDS) and _is_short(question, _ECHO_WORDS)
-    more = (3 if same else _MORE_WORDS) if is_value else 2 * says("anybody", question.original)
-    short = _is_short(answer, _ANSWER_WORDS + more)
-    if same:
+    short = _is_short(answer, _SHORT_ANSWER)
+    if _same_speaker(question, answer):
         # "Which database? We took Turso."
         return short and not is_bare_answer(answer.original) and bool(VALUE.search(answer.original))
     if "greeting" in answer.signals:
         return short and cue("short_answer").pattern.match(fold(answer.text)) is not None
-    return short and (is_value or not answer.signals & {"decision", "report", "preference"})
+    if is_value or has_number(answer.original):
+        return _is_short(answer, _ANSWER_WORDS)
+    return short and not answer.signals & {"decision", "report", "preference"}
 
 
 def _joined(question: SpokenSentence, answer: SpokenSentence) -> SpokenSentence:

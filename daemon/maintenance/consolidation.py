@@ -31,7 +31,7 @@ from ..store import documents, hot_rows, limits, meta, tree_rows
 from ..store.transaction import Event, Transaction
 from ..tasks.similar_memories import join_similar
 from ..tasks.tree_tasks import propose
-from . import history, rebuilding
+from . import days, rebuilding
 from .daily_notes import Work, ingest
 from .schedule import words_of
 from .tidying import clean, tidy
@@ -41,6 +41,8 @@ Facts: TypeAlias = dict[str, Any]
 # In the order of execution: ingested facts go through all other steps, and the hot state and the
 # report are written last.
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
+# Each includes the one before.
+MODES: Final[tuple[ConsolidationMode, ...]] = get_args(ConsolidationMode)
 _QUICK: Final[tuple[Step, ...]] = ("evict", "hot")
 _DAILY: Final[tuple[Step, ...]] = (*_QUICK, "ingest", "prune", "merge")
 _MONTHLY: Final[tuple[Step, ...]] = (*_DAILY, "rebuild", "clean")
@@ -61,11 +63,8 @@ def steps_of(mode: ConsolidationMode) -> tuple[Step, ...]:
 
 def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
     """The jobs that a run of `mode` includes."""
-    smaller: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly")
-    covered = [
-        item for item in smaller if item != mode and set(steps_of(item)) <= set(steps_of(mode))
-    ]
-    return (*covered, *(("merging",) if "merge" in steps_of(mode) else ()))
+    smaller = MODES[: MODES.index(mode)]
+    return (*smaller, "merging") if "merge" in steps_of(mode) else smaller
 
 
 async def consolidate(
@@ -121,7 +120,7 @@ def _count(tx: Transaction) -> None:
 
 
 def _record(tx: Transaction, zone: tzinfo) -> None:
-    history.record(tx, zone)
+    days.record(tx, zone)
     meta.move_counts(tx)
 
 

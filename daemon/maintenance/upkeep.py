@@ -22,13 +22,12 @@ from ..config.settings import Rules, Settings
 from ..memory.scoring import DAY
 from ..runtime.problems import Problems
 from ..schemas import upkeep as schemas
-from ..schemas.upkeep import ConsolidationMode
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
 from ..tasks.model_or_rules import ModelOrRules
 from ..tasks.similar_memories import AskNearest
-from .consolidation import consolidate, covered_by, steps_of
+from .consolidation import MODES, consolidate, covered_by, steps_of
 from .daily_notes import Folder, Work, ingest, note_of
 from .schedule import When, record, words_of
 from .scheduler import Clock, Job
@@ -262,9 +261,6 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     def cron(name: str) -> When:
         return getattr(settings().upkeep, name, None)
 
-    def run(store: AgentStore, mode: ConsolidationMode) -> Awaitable[object]:
-        return upkeep.run(store, mode, steps_of(mode))
-
     yield Job(
         name="merging",
         when=partial(cron, "merging"),
@@ -272,12 +268,11 @@ def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
         lane="upkeep",
     )
     # "full" runs only on request; it is listed so that an interrupted run is repeated.
-    modes: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly", "full")
-    for mode in modes:
+    for mode in MODES:
         yield Job(
             name=mode,
             when=partial(cron, mode),
-            run=partial(run, mode=mode),
+            run=partial(upkeep.run, mode=mode, steps=steps_of(mode)),
             lane="upkeep",
             covers=covered_by(mode),
         )

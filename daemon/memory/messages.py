@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ _UNSPACED: Final = re.compile(
 _IMPERATIVE: Final = re.compile(r"create|make|build|implement|fix|update|change", re.IGNORECASE)
 _KEYWORDS: Final = re.compile(r"error|fail|success|complete|done|critical|important", re.IGNORECASE)
 _TOOL_ROLES: Final = frozenset({"tool", "function"})
+# The types of the parts of a message that somebody says.
+_SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
 def estimated_tokens(text: str) -> int:
@@ -40,6 +42,17 @@ class Message(msgspec.Struct, frozen=True):
     role: str
     content: str
     tool_calls: int = 0
+
+
+def spoken_text(content: Any) -> str:
+    """What a message's content says: without images, thinking, tool calls and tool results."""
+    texts = (
+        part.get("text")
+        if isinstance(part, Mapping) and str(part.get("type", "text")) in _SPOKEN
+        else part
+        for part in (content if isinstance(content, list) else [content])
+    )
+    return "\n".join(text for text in texts if isinstance(text, str) and text.strip())
 
 
 def message_tokens(message: Message) -> int:

@@ -14,7 +14,7 @@ from ..language.names import is_given_name
 from ..language.secrets import clear_turns
 from ..language.speech import role_of, utterances, without_recalled
 from ..memory import checks
-from ..memory.messages import known_turns
+from ..memory.messages import known_turns, spoken_text
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory, is_outside
 from ..memory.scoring import default_importance
@@ -34,7 +34,6 @@ _MOST_TURNS: Final = 500
 _MOST_TOOLS: Final = 64
 _EVENT: Final = "turn"
 _UNSAID: Final = frozenset({"system", "tool"})
-_SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
 @Operation("POST", "/api/observe", role="write")
@@ -241,7 +240,7 @@ def _turn_of(message: Any) -> schemas.TurnBody | None:
     parts = content if isinstance(content, list) else [content]
     used = [message.get(name) or [] for name in ("tools_used", "toolsUsed", "tool_calls")]
     used += [[part] for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
-    text = "\n".join(spoken for part in parts if (spoken := _text_of(part)))
+    text = spoken_text(content)
     if not text.strip():
         return None
     fields = {
@@ -253,13 +252,6 @@ def _turn_of(message: Any) -> schemas.TurnBody | None:
     if message.get("at") is not None:
         fields["at"] = message["at"]
     return msgspec.convert(fields, schemas.TurnBody)
-
-
-def _text_of(part: Any) -> str:
-    """The spoken text of a part; images, tool calls and tool results have none."""
-    if isinstance(part, Mapping):
-        part = part.get("text") if part.get("type", "text") in _SPOKEN else ""
-    return part if isinstance(part, str) else ""
 
 
 def _turn(scope: Scope, turn: schemas.TurnBody, user: str, at: str) -> IncomingTurn:

@@ -13,8 +13,8 @@ import msgspec
 
 from ..config.settings import Rules
 from ..errors import ThermoclineError
-from ..maintenance import history as days
-from ..maintenance.history import MinuteSeries
+from ..maintenance import days
+from ..maintenance.minutes import MinuteSeries
 from ..memory import tree_nodes
 from ..recall.tree_search import described
 from ..schemas import stats as schemas

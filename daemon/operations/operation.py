@@ -26,7 +26,7 @@ from ..files.workspace_files import Workspaces
 from ..language.dates import find_dates, seconds_of
 from ..llm.client import ModelClient
 from ..llm.encoder import Encoder
-from ..maintenance.history import MinuteSeries
+from ..maintenance.minutes import MinuteSeries
 from ..maintenance.upkeep import Upkeep
 from ..memory import checks
 from ..runtime.problems import Problems

@@ -17,7 +17,7 @@ from ..config.editing import field_without_key, owners_keys
 from ..config.settings import STATIC
 from ..errors import ConfigInvalid, Conflict, Forbidden, InvalidInput, NotFound, ThermoclineError
 from ..llm.encoder import Encoder
-from ..maintenance import history as days
+from ..maintenance import days
 from ..memory.checks import check_agent
 from ..memory.records import Memory
 from ..schemas import status as schemas

@@ -33,7 +33,7 @@ from .rows import JoinResult, Kind
 from .transaction import Transaction
 
 # What a damaged or foreign row can cause; other errors of SQLite concern the disk.
-_INVALID_ROW_ERRORS: Final = (
+INVALID_ROW_ERRORS: Final = (
     ThermoclineError,
     ValueError,
     TypeError,
@@ -67,7 +67,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
         try:
             with tx.undone_on_failure():
                 result += sum((_apply(tx, item, why) for item in some), Applied())
-        except _INVALID_ROW_ERRORS:
+        except INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
     if not tx.is_bulk:
         tx.warm_floor = limits.warm_floor(tx.db, tx.now, tx.rules)
@@ -131,7 +131,7 @@ def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) 
     for item in came:
         try:
             value, ahead = _checked(tx, kind, _row(item))
-        except _INVALID_ROW_ERRORS:
+        except INVALID_ROW_ERRORS:
             result += Applied(refused=1)
             continue
         items.append(item)
@@ -144,7 +144,7 @@ def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) 
             with tx.undone_on_failure():
                 copied = _insert(tx, kind, some, values[start : start + _ADDED_AT_ONCE])
             result += Applied(changed=len(some), copied=copied)
-        except _INVALID_ROW_ERRORS:
+        except INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
     return result
 
@@ -185,7 +185,7 @@ def _apply_alone(tx: Transaction, received: Received | Row, why: str) -> Applied
     try:
         with tx.undone_on_failure():
             return _apply(tx, received, why)
-    except _INVALID_ROW_ERRORS:
+    except INVALID_ROW_ERRORS:
         return Applied(refused=1)
 
 

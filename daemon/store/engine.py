@@ -10,7 +10,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from ..runtime import atomic
 from ..runtime.problems import Problems
 from . import chunk_database, documents, kinds, meta, state_files
 from .agent_paths import AgentPaths, StoreContext
-from .database import FILE_NAME, connect_writer, migrate, translate
+from .database import FILE_NAME, connect_writer, migrate, translate, translated
 from .documents import FILES
 from .full_text import is_current
 from .kinds import rebuild_indexes
@@ -88,13 +88,8 @@ def open_database(
 
 def _refuse_blank(place: AgentPaths, context: StoreContext) -> None:
     """Refuse a database without tables beside state files: it has lost their content."""
-    db = connect_writer(place.database)
-    try:
+    with translated(place.database), closing(connect_writer(place.database)) as db:
         blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
-    except sqlite3.Error as error:
-        raise translate(error, place.database) from error
-    finally:
-        db.close()
     if blank and context.importer.is_there(place):
         raise StoreDamaged(f"cannot trust {place.database}: it is empty")
 
@@ -106,14 +101,9 @@ def _build(place: AgentPaths, context: StoreContext, damaged: Path | None) -> No
     building = place.folder / f"{FILE_NAME}.building"
     for leftover in place.folder.glob(f"{FILE_NAME}.building*"):
         leftover.unlink()
-    db = _connect(building)
-    try:
+    with translated(building), closing(_connect(building)) as db:
         report = _fill(place, context, db, damaged)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.Error as error:
-        raise translate(error, building) from error
-    finally:
-        db.close()
     _report(place, report, keep_originals, stamp)
     building.replace(place.folder / _REBUILT)
     atomic.sync_folder(place.folder)
@@ -235,10 +225,8 @@ def _report(place: AgentPaths, report: dict[str, Any], folder: str, stamp: str) 
 def _mark_taken_over(place: AgentPaths, db: sqlite3.Connection) -> None:
     if place.workspace is not None:
         key = f"taken_over:{place.workspace}"
-        try:
+        with translated(place.database):
             db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, atomic.stamp()))
-        except sqlite3.Error as error:
-            raise translate(error, place.database) from error
 
 
 # The key in `meta` of the time when the whole database was last read and found sound.

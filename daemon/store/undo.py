@@ -8,6 +8,7 @@ from typing import Final
 from thermocline.sync import ABSENT, COUNTER_BITS, Fields, Row, moment_of, patched, stamps
 
 from ..errors import Conflict, NotFound
+from ..memory.agent_files import PATHS
 from ..memory.records import Undoing
 from . import memories, memory_rows, merging, rows, tree_rows
 from .history import CONFLICT, WRITTEN_BY, Version, mark_seen, read, versions
@@ -17,7 +18,7 @@ from .rows import Kind
 from .transaction import Transaction
 
 # Kinds of marks that are about lines of files, by their digest, and about skills.
-FILED: Final = frozenset({"reflection", "episode", "skill"})
+FILED: Final = frozenset(PATHS)
 # A clock that is further ahead is not followed.
 _AHEAD: Final = 86_400.0
 _MERGE: Final = "merge:"

@@ -221,10 +221,11 @@ def store_memories(tx: Transaction, memories_in: Sequence[Memory]) -> StoredMemo
 def supersede(tx: Transaction, key: str, newer: Memory) -> Memory | None:
     """Mark a memory as superseded, unless it is gone or outranks the newer one; return it."""
     older = fetch(tx.db, key)
-    if older is None or older.id == newer.id or older.superseded_by or outranks(older, newer):
+    if older is None or older.id == newer.id or older.merged_into or older.superseded_by:
         return None
-    rewrite(tx, msgspec.structs.replace(older, superseded_by=newer.id), why="superseded")
-    tx.tell("memory.superseded", id=key, by=newer.id, category=older.category)
+    if outranks(older, newer):
+        return None
+    merging.mark_superseded(tx, older, newer)
     return older
 
 

@@ -122,6 +122,12 @@ def test_a_device_without_sealing_or_keys_sends_nothing(make, tmp_path):
     assert b"Nobody else" not in in_files(tmp_path / "elsewhere")
     assert query(url, "SELECT * FROM rows WHERE kind <> 'sealed'") == []
     assert "run `thermocline pair`" in plain.command("sync")
+    for sql in (
+        "INSERT INTO rows VALUES ('a', 'memory', 'b', 1, 'v', 'd', '{}', '{}')",
+        "INSERT OR REPLACE INTO replica_clock VALUES ('a', 1, 'e')",
+    ):
+        with pytest.raises(sqlite3.Error, match="the replica is sealed"):
+            query(url, sql)
 
 
 def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(make, tmp_path):

@@ -16,7 +16,7 @@ from scripted_model import ScriptedModel
 from thermocline.daemon.config.settings import Cold, Ingest, Rules
 from thermocline.daemon.errors import NotFound
 from thermocline.daemon.llm.model import read_prompts
-from thermocline.daemon.maintenance import history, rebuilding
+from thermocline.daemon.maintenance import days, rebuilding
 from thermocline.daemon.maintenance.consolidation import RUN_STEP, STEPS, consolidate, steps_of
 from thermocline.daemon.maintenance.daily_notes import Folder, Work
 from thermocline.daemon.memory.records import Memory
@@ -182,7 +182,7 @@ async def test_a_day_is_one_row_of_the_history(upkept):
     await upkept.run("quick")
     await upkept.add(memory("b"))
     await upkept.run("quick")
-    [day] = await upkept.store.read(lambda db: history.load(db, 7))
+    [day] = await upkept.store.read(lambda db: days.load(db, 7))
     assert (str(day.day), day.warm_count, day.stored, day.consolidations) == ("2026-11-21", 2, 2, 2)
 
 
@@ -235,13 +235,13 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept, monkeypa
 
 async def test_damaged_notes_are_as_if_there_were_none(upkept):
     def spoil(tx: Transaction) -> None:
-        days = ("day/2026-11-19", "day/2026-11-20")
+        dates = ("day/2026-11-19", "day/2026-11-20")
         for key in (
-            "job/full", "notes_read", "tree_undo", "note/own/2026-11-21.md", *days,
+            "job/full", "notes_read", "tree_undo", "note/own/2026-11-21.md", *dates,
         ):  # fmt: skip
             tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '{not json')", (key,))
         # One that can be read, but is of no day.
-        names = structs.fields(history.Day)
+        names = structs.fields(days.Day)
         no_day = {field.encode_name: 0 for field in names} | {"date": "soon"}
         meta.write(tx, "day/soon", no_day)
 
@@ -249,7 +249,7 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept):
     await upkept.store.write(spoil)
     outcome = await upkept.run("full")
     assert outcome.ingested_facts == 3
-    assert [str(day.day) for day in await upkept.store.read(lambda db: history.load(db, 9))] == [
+    assert [str(day.day) for day in await upkept.store.read(lambda db: days.load(db, 9))] == [
         "2026-11-21"
     ]
     with pytest.raises(NotFound, match="no rebuild of the tree to undo"):

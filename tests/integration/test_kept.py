@@ -153,7 +153,8 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon, calls_of):
 
 @pytest.mark.parametrize(
     "bad", [None, "hello", 7, [], {}, {"role": 3}, {"role": "user", "content": {"a": 1}},
-            {"role": "", "content": "x"}, {"role": "user", "content": "\0"}]
+            {"role": "", "content": "x"}, {"role": "user", "content": "\0"},
+            {"role": "user", "content": [{"type": [], "text": "x"}]}]
 )  # fmt: skip
 def test_one_bad_message_never_refuses_the_batch(call, bad):
     found = observe(call, bad, user("We decided to use Postgres for billing"))

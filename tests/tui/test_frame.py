@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from textual.widgets import Input, Static
 
 from thermocline.daemon.client import ApiError, AsyncClient
 from thermocline.tui.app import ThermoclineApp
-from thermocline.tui.dialogs import ConfirmScreen, FormScreen
+from thermocline.tui.dialogs import ConfirmScreen, Field, FormScreen
 from thermocline.tui.feed import Done, ReadOnlyClient
 from thermocline.tui.frame import Absent, Head, Keys
 from thermocline.tui.session import Flash, Remembered, recalled, remember
@@ -133,6 +134,32 @@ async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon):
         await until(lambda: isinstance(app.focused, Input), "it asks again")
         await pilot.press(*"forget", "enter")
         await until(lambda: answers == [False, True], "it is confirmed")
+
+
+@pytest.mark.parametrize(("keys", "after"), [(["ctrl+s", "enter"], []), ([], ["escape"] * 2)])
+async def test_a_form_is_saved_once_also_if_it_is_left_meanwhile(daemon, keys, after):
+    app = ThermoclineApp(connector(daemon))
+    begun, saved = 0, 0
+    answered = asyncio.Event()
+
+    async def change(_client: AsyncClient) -> None:
+        nonlocal begun, saved
+        begun += 1
+        await answered.wait()
+        saved += 1
+
+    async with opened(app) as pilot:
+        app.push_screen(
+            FormScreen("Pilot", [Field("name", "Name")], lambda _: app.calls.run(change))
+        )
+        await until(lambda: isinstance(app.focused, Input), "it asks")
+        await pilot.press("O", "enter", *keys)
+        await until(lambda: begun, "it is being saved")
+        await pilot.press(*after)
+        assert isinstance(app.screen, FormScreen) == (not after)
+        answered.set()
+        await until(lambda: saved and not isinstance(app.screen, FormScreen), "it is saved")
+    assert (begun, saved) == (1, 1)
 
 
 async def test_undo_is_offered_for_a_minute(daemon):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thermocline.daemon.maintenance.history import MINUTES, MinuteSeries
+from thermocline.daemon.maintenance.minutes import MINUTES, MinuteSeries
 
 
 @pytest.fixture

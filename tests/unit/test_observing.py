@@ -326,21 +326,6 @@ def test_what_germans_say_of_themselves_is_understood():
     assert max(one.importance for one in found) == 0.95
 
 
-def test_a_solution_names_the_error_that_was_pasted():
-    shown = "```\npanic: runtime error: index out of range [3]\n\tat x.go\n```"
-    *_, solution = extract_turns(
-        [
-            Turn("user", f"{shown}\nthis is in parser.go"),
-            Turn("assistant", "Change the loop to < len(tokens)."),
-            Turn("user", "that fixed it"),
-        ]
-    )
-    assert solution.text == (
-        "panic: runtime error: index out of range [3]: this is in parser.go"
-        " → Change the loop to < len(tokens)"
-    )
-
-
 def test_a_name_that_the_agent_takes_up_is_the_owners():
     for said, reply, name in [
         ("yo, it's Marek. can you help me?", "Sure, Marek. What is it?", "Marek"),

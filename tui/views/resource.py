@@ -53,10 +53,6 @@ class ResourceView(View):
 
     Several parts are beside each other where there is room (then the view has the class
     `-beside`), else one is shown, its border names the rest, and left and right go to them.
-
-    Attributes:
-        FILTER: what can be typed after `/`, shown while the line is empty; "": there is no filter.
-        BESIDE: the least columns and rows of the screen to have the parts beside each other.
     """
 
     DEFAULT_CSS = """
@@ -78,7 +74,9 @@ class ResourceView(View):
     ResourceView.-beside #parts { layout: grid; grid-size: 2 2; grid-gutter: 0 2; }
     ResourceView.-beside .part { height: 100%; }
     """
+    # What can be typed after `/`, shown while the line is empty; "": there is no filter.
     FILTER: ClassVar[str] = ""
+    # The least columns and rows of the screen to have the parts beside each other.
     BESIDE: ClassVar[tuple[int, int]] = (120, 24)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "turn(-1)", "Part before", show=False),

@@ -71,18 +71,15 @@ class View(Widget):
     Layout: the screen has the class `-narrow` below 80 columns, `-normal` below 120, `-wide` from
     there on; and `-low` below 20 rows, `-high` below 34, `-tall` from there on. In CSS:
     `Screen.-narrow MemoriesView .detail { ... }`. No state is told by colour alone.
-
-    Attributes:
-        WATCHES: prefixes of events that change what the view shows, such as `memory` or
-            `category.`; `""` for every snapshot, also without an event.
-        ACTIONS: its keys. Taken by the app: digits `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f`
-            `ctrl+a` `ctrl+t`.
     """
 
     DEFAULT_CSS = """
     View { width: 1fr; height: 1fr; }
     """
+    # Prefixes of events that change what the view shows, such as `memory` or `category.`; `""` for
+    # every snapshot, also without an event.
     WATCHES: ClassVar[frozenset[str]] = frozenset()
+    # Its keys. The app takes digits, `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f` `ctrl+a` `ctrl+t`.
     ACTIONS: ClassVar[Sequence[Action]] = ()
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "app.simulate_key('down')", "Down", show=False),

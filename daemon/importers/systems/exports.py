@@ -12,8 +12,9 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any, BinaryIO, Final, TypeAlias
 
+from ...memory.messages import spoken_text
 from ...memory.records import Json
-from ..entries import EntryBuilder, SourceEntry, spoken_text
+from ..entries import EntryBuilder, SourceEntry
 from ..source import Format, SourcePath, open_file
 from ..values import reason, seconds
 

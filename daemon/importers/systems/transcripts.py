@@ -11,7 +11,8 @@ from typing import Final
 
 from ...language.speech import without_recalled
 from ...memory.front_matter import front_matter
-from ..entries import SourceEntry, category, project_name, spoken_text, tags_of
+from ...memory.messages import spoken_text
+from ..entries import SourceEntry, category, project_name, tags_of
 from ..memory_md import statements
 from ..source import Format, SourcePath
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.maintenance.history import trend
+from thermocline.daemon.maintenance.days import trend
 from thermocline.daemon.schemas.stats import Day
 
 FIRST = date(2026, 11, 1)
