@@ -71,7 +71,7 @@ from .schemas.upkeep import Schedule
 from .store.agent_paths import DeviceId, StateLock, StoreContext
 from .store.agent_store import AgentStore
 from .store.agents import Agents
-from .store.transaction import Event
+from .store.database.transaction import Event
 from .tasks.conversation_worker import Thinking, build_thinking
 from .vectors.vectors import Vectors
 

@@ -16,7 +16,7 @@ from ..errors import InvalidInput, ShuttingDown, TooLarge
 from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
 from ..operations.operation import Daemon, Operation
-from ..store.transaction import Event
+from ..store.database.transaction import Event
 from .connections import PeerConnection
 from .http import HttpRequest, RequestTimeout
 

@@ -27,9 +27,9 @@ from ..errors import (
 )
 from ..operations.operation import JSON, Operation, Scope, Stream
 from ..runtime.problems import fault_of
-from ..store.database import translate
+from ..store.database.memory_database import translate
+from ..store.database.transaction import acting
 from ..store.readers import process
-from ..store.transaction import acting
 from .calls import Call, Services, agent_of, read_body
 from .connections import PeerConnection
 from .decoding import body_as, name_as_called, query_as

@@ -16,7 +16,7 @@ from ..client.errors import ClientError
 from ..errors import Conflict, Forbidden, InvalidInput
 from ..runtime import atomic
 from ..runtime.places import readable_by_all
-from ..store import memory_md
+from ..store.records import memory_md
 from .terminal import agreed, show_json, visible
 from .usage import Args, Form, Verb
 from .values import PROGRAM, WrongUsage, refuse

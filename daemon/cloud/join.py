@@ -38,7 +38,7 @@ from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, T
 from ..memory.checks import is_agent
 from ..runtime import atomic
 from ..store import apply, outbox
-from ..store.database import translated
+from ..store.database.memory_database import translated
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named

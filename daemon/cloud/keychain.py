@@ -26,7 +26,7 @@ from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 
 from ..errors import Conflict, InvalidInput, StoreDamaged
 from ..runtime import atomic
-from ..store.database import translated
+from ..store.database.memory_database import translated
 from .account import KEY_FILE, RING_FILE
 
 _KEY_BYTES: Final = 32

@@ -36,8 +36,8 @@ from ..runtime.problems import Problems, fault_of
 from ..schemas.sync import ReplicationStatus
 from ..store import apply, outbox
 from ..store.agents import Agents
+from ..store.database.transaction import Transaction
 from ..store.kinds import URGENT
-from ..store.transaction import Transaction
 from .databases import Database
 
 T = TypeVar("T")

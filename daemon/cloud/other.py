@@ -25,9 +25,10 @@ from thermocline.sync import (
 )
 
 from ..memory.records import Memory
-from ..store import apply, memories, memory_rows
+from ..store import apply
 from ..store.agent_store import AgentStore
 from ..store.kinds import URGENT, kind_of
+from ..store.records import memories, memory_rows
 from .account import Account
 from .databases import Connect, our_errors
 

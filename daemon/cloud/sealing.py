@@ -12,7 +12,7 @@ from thermocline.sync import Polls, Remote, Replica, SchemaMissing
 from thermocline.sync.ports import rows_of
 
 from ..errors import ConfigInvalid
-from ..store.database import translated
+from ..store.database.memory_database import translated
 from .account import RING_FILE
 
 if TYPE_CHECKING:

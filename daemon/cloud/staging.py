@@ -28,13 +28,21 @@ from ..config.settings import Rules
 from ..errors import AlreadyRunning, Conflict, StoreDamaged
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
-from ..store import kinds, meta, tree_rows
+from ..store import kinds
 from ..store.agent_paths import DeviceId, StateLock
-from ..store.database import FILE_NAME, check_pages, connect_writer, migrate, translated
+from ..store.database import meta
+from ..store.database.memory_database import (
+    FILE_NAME,
+    check_pages,
+    connect_writer,
+    migrate,
+    translated,
+)
+from ..store.database.meta import read_clock
+from ..store.database.schema import BULK, MIGRATIONS
+from ..store.database.transaction import PartFailed, Transaction
 from ..store.limits import enforce_limits, fill_warm
-from ..store.meta import read_clock
-from ..store.schema import BULK, MIGRATIONS
-from ..store.transaction import PartFailed, Transaction
+from ..store.records import tree_rows
 
 _log = logging.getLogger(__name__)
 WORKSPACE: Final = "memory"

@@ -23,9 +23,10 @@ from ..cloud.replicas import Replicas
 from ..errors import DiskFull, NotFound, Unavailable
 from ..runtime.problems import Problems
 from ..schemas.sync import Verification
-from ..store import meta, outbox
+from ..store import outbox
 from ..store.agents import Agents
-from ..store.database import translated
+from ..store.database import meta
+from ..store.database.memory_database import translated
 from . import digests
 from .account import KEY_FILE, RING_FILE
 from .digests import Differences, named

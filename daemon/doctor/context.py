@@ -17,7 +17,7 @@ from ..errors import ConfigInvalid
 from ..memory.checks import is_agent
 from ..runtime.places import default_state_dir
 from ..schemas.status import Status
-from ..store.database import FILE_NAME
+from ..store.database.memory_database import FILE_NAME
 
 Level = Literal["ok", "warning", "failure"]
 UNIT: Final = "etc/systemd/system/thermocline.service"

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from ..runtime.problems import first_names
-from ..store.connection import lost_words
-from ..store.database import connect_look
-from ..store.meta import read_clock
-from ..store.schema import MIGRATIONS
-from ..store.watched import paths
+from ..store.database.connection import lost_words
+from ..store.database.memory_database import connect_look
+from ..store.database.meta import read_clock
+from ..store.database.schema import MIGRATIONS
+from ..store.records.watched import paths
 from .context import UNIT, CheckResult, DeviceContext, failure, ok, warning
 
 # STRICT tables.

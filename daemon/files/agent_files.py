@@ -26,10 +26,10 @@ from ..memory import agent_files
 from ..memory.agent_files import EPISODES, FOLDER, KNOWLEDGE, REFLECTIONS, SEEDS, SKILLS
 from ..runtime import atomic, line_file
 from ..runtime.problems import Problems
-from ..store import agent_entries
-from ..store.agent_entries import Item, OwnEntry, OwnPart
 from ..store.agent_store import AgentStore
-from ..store.notes import NOWHERE, Note, WaitingNote
+from ..store.records import agent_entries
+from ..store.records.agent_entries import Item, OwnEntry, OwnPart
+from ..store.records.notes import NOWHERE, Note, WaitingNote
 from .workspace_files import stand_at, write_files
 
 T = TypeVar("T")

@@ -15,11 +15,12 @@ from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError, reason_of, translate_os
 from ..memory.records import FilesBrought, IndexState, WatchedPath
 from ..runtime.problems import Problems
-from ..store import chunk_database, chunk_tables, watched
 from ..store.agent_store import AgentStore
-from ..store.chunk_tables import FileFingerprint
-from ..store.database import translate
-from ..store.transaction import Event
+from ..store.database import chunk_database
+from ..store.database.memory_database import translate
+from ..store.database.transaction import Event
+from ..store.records import chunk_tables, watched
+from ..store.records.chunk_tables import FileFingerprint
 from . import walker
 from .index_database import IndexDatabase, ReadFile, read_file
 from .scanning import IndexRoot, Scan, missing, root_stand, roots_of, scan

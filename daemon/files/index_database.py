@@ -17,9 +17,10 @@ import msgspec
 
 from ..config.settings import IndexSettings
 from ..memory.agent_files import KNOWLEDGE, without_placeholder
-from ..store import chunk_database, chunk_tables, memory_md
 from ..store.agent_paths import AgentPaths
-from ..store.chunk_tables import FileContent, FileFingerprint, Piece
+from ..store.database import chunk_database
+from ..store.records import chunk_tables, memory_md
+from ..store.records.chunk_tables import FileContent, FileFingerprint, Piece
 from . import walker
 from .chunking import cut
 from .scanning import fingerprint_of

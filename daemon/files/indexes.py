@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from ..config.settings import IndexSettings
 from ..runtime.problems import Problems, first_names
-from ..store import watched
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.transaction import Event
+from ..store.database.transaction import Event
+from ..store.records import watched
 from .chunk_index import ChunkIndex
 from .walker import Identity
 

@@ -25,9 +25,9 @@ from ..memory.agent_files import FOLDER, LARGEST, belongs
 from ..runtime import line_file
 from ..runtime.atomic import make_folder
 from ..runtime.problems import Problems, fault_of, first_names
-from ..store import notes
 from ..store.agent_store import AgentStore
-from ..store.notes import NOWHERE, Fingerprint, FoundNote, WaitingNote
+from ..store.records import notes
+from ..store.records.notes import NOWHERE, Fingerprint, FoundNote, WaitingNote
 from . import walker
 from .walker import Identity, Open, Skipped, folder_of
 

@@ -18,12 +18,14 @@ from ..memory import hot
 from ..memory.experiences import Experience
 from ..memory.records import Memory
 from ..memory.tree_nodes import Node, title
-from ..store import apply, experiences, history, hot_rows, memory_rows, meta, rows, tree_rows, uses
+from ..store import apply
+from ..store.database import meta, rows
+from ..store.database.rows import Kind
+from ..store.database.transaction import Transaction
 from ..store.kinds import kind_of
-from ..store.memory_rows import index_new, to_row
-from ..store.rows import Kind
-from ..store.similar import find_same
-from ..store.transaction import Transaction
+from ..store.records import experiences, history, hot_rows, memory_rows, tree_rows, uses
+from ..store.records.memory_rows import index_new, to_row
+from ..store.records.similar import find_same
 
 T = TypeVar("T")
 THERE: Final = "already there"

@@ -12,7 +12,7 @@ from ..language.standing import is_standing_statement
 from ..memory.checks import CATEGORY_CHARS, check_category, check_text
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, Memory
-from ..store.memory_md import outside_section
+from ..store.records.memory_md import outside_section
 
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*$")
 _BULLET: Final = re.compile(r"[-*+•][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \t]+")

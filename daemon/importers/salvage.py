@@ -14,12 +14,12 @@ from thermocline.sync import TOO_HIGH, Clocks, Row, decode_row
 
 from ..errors import StoreDamaged
 from ..memory.records import Memory
-from ..store import conversations
 from ..store.apply import INVALID_ROW_ERRORS
-from ..store.connection import uri
+from ..store.database.connection import uri
+from ..store.database.meta import read_clock
 from ..store.kinds import KINDS
-from ..store.memory_rows import FIELDS, KIND, from_row, to_row
-from ..store.meta import read_clock
+from ..store.records import conversations
+from ..store.records.memory_rows import FIELDS, KIND, from_row, to_row
 from .intake import Intake
 
 T = TypeVar("T")

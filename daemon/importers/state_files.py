@@ -22,10 +22,10 @@ from ..memory.records import FileFormat, Json
 from ..memory.scoring import DAY
 from ..runtime import atomic
 from ..store import apply
-from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
 from ..store.engine import LARGEST
-from ..store.memory_rows import index_new
-from ..store.similar import find_same
+from ..store.records.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
+from ..store.records.memory_rows import index_new
+from ..store.records.similar import find_same
 from . import memory_md, tier_files, warm_file
 from .intake import THERE, ImportReport, Intake
 from .values import Parsed, reason, unexpected, unknown_keys

@@ -12,11 +12,11 @@ import msgspec
 
 from ..errors import InvalidInput
 from ..memory.checks import check_agent
-from ..store import memory_rows
 from ..store.agent_paths import AgentPaths
+from ..store.database.transaction import Transaction
 from ..store.engine import LARGEST, TOO_LARGE
 from ..store.limits import archive_faded
-from ..store.transaction import Transaction
+from ..store.records import memory_rows
 from . import state_files
 from .intake import Intake
 from .salvage import salvage

@@ -27,8 +27,10 @@ from ..memory.hot.state import HOT_MEMORIES
 from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, entry_score, tier_of
 from ..runtime import atomic
 from ..schemas.upkeep import Consolidated, ConsolidationMode, Scores, Step
-from ..store import documents, hot_rows, limits, meta, tree_rows
-from ..store.transaction import Event, Transaction
+from ..store import limits
+from ..store.database import meta
+from ..store.database.transaction import Event, Transaction
+from ..store.records import documents, hot_rows, tree_rows
 from ..tasks.similar_memories import join_similar
 from ..tasks.tree_tasks import propose
 from . import days, rebuilding

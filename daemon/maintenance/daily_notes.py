@@ -32,11 +32,12 @@ from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.similarity import exact_key
 from ..runtime import atomic
 from ..schemas.upkeep import Ingested, NoteReport, TakenIn
-from ..store import meta, similar
 from ..store.agent_store import AgentStore
-from ..store.memory_rows import index_new
-from ..store.similar import is_known
-from ..store.transaction import Transaction
+from ..store.database import meta
+from ..store.database.transaction import Transaction
+from ..store.records import similar
+from ..store.records.memory_rows import index_new
+from ..store.records.similar import is_known
 from ..tasks.model_or_rules import AskOptions, ModelOrRules
 from ..tasks.note_reading import read_by_model
 from ..tasks.similar_memories import AskNearest

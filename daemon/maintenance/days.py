@@ -12,9 +12,10 @@ import msgspec
 from ..config.settings import Rules
 from ..memory.hot import document_size
 from ..schemas.stats import Compared, Day, Trend
-from ..store import documents, hot_rows, meta, tree_rows
+from ..store.database import meta
+from ..store.database.transaction import Transaction
 from ..store.limits import warm_bytes
-from ..store.transaction import Transaction
+from ..store.records import documents, hot_rows, tree_rows
 
 _PREFIX: Final = "day/"
 # Two years, so that a month can be compared with that of the year before.

@@ -15,9 +15,10 @@ from ..memory.scoring import DAY
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, said_of, size
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..schemas.tiers import RebuildUndone
-from ..store import memories, memory_rows, meta, tree_rows
 from ..store.agent_store import AgentStore
-from ..store.transaction import Transaction
+from ..store.database import meta
+from ..store.database.transaction import Transaction
+from ..store.records import memories, memory_rows, tree_rows
 
 _KEY: Final = "tree_undo"
 REPORT_FILE: Final = "tree-report.md"

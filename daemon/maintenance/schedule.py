@@ -20,9 +20,9 @@ import msgspec
 from cronsim import CronSim
 
 from ..errors import ThermoclineError
-from ..store import meta
 from ..store.agent_store import AgentStore
-from ..store.transaction import Transaction
+from ..store.database import meta
+from ..store.database.transaction import Transaction
 
 # A cron expression, an interval in seconds, or None for never.
 When: TypeAlias = str | float | None

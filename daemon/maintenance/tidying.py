@@ -23,10 +23,11 @@ from ..language.replacing import terms_to_look_up
 from ..memory.records import Memory, outranks
 from ..memory.scoring import COLD, YEAR
 from ..schemas.memory import Tidied, TidyPair
-from ..store import limits, memories, memory_rows, merging, similar
+from ..store import limits
 from ..store.agent_store import AgentStore
-from ..store.selecting import living_after, living_at, teach_score
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
+from ..store.records import memories, memory_rows, merging, similar
+from ..store.records.selecting import living_after, living_at, teach_score
 
 _READ_AT_ONCE: Final = 500
 _COMPARED_AT_ONCE: Final = 50

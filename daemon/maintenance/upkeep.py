@@ -24,7 +24,7 @@ from ..runtime.problems import Problems
 from ..schemas import upkeep as schemas
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.transaction import Event
+from ..store.database.transaction import Event
 from ..tasks.model_or_rules import ModelOrRules
 from ..tasks.similar_memories import AskNearest
 from .consolidation import MODES, consolidate, covered_by, steps_of

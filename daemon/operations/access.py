@@ -15,7 +15,7 @@ import msgspec
 
 from ..config.settings import Access, Role
 from ..errors import Forbidden
-from ..store.history import author
+from ..store.records.history import author
 
 _RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
 _ANY: Final = "*"

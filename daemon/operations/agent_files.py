@@ -13,8 +13,9 @@ from ..language.secrets import secrets_in
 from ..memory import agent_files, checks
 from ..memory.agent_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
 from ..schemas import learning as schemas
-from ..store import agent_entries, rows
-from ..store.agent_entries import OwnEntry
+from ..store.database import rows
+from ..store.records import agent_entries
+from ..store.records.agent_entries import OwnEntry
 from .operation import Operation, Scope
 from .views import View, one_line, secret_warning, view_of
 

@@ -22,8 +22,8 @@ from ..recall.context_reading import BlockReading, BlockRequest
 from ..recall.context_systems import SYSTEMS, block_of
 from ..recall.sources import MEMORIES
 from ..schemas.recall import ContextBlock, ContextItem, ContextQuery, ContextSection
-from ..store import agent_entries
-from ..store.selecting import Filters
+from ..store.records import agent_entries
+from ..store.records.selecting import Filters
 from ..vectors.vectors import Near
 from . import sessions
 from .files import read_current

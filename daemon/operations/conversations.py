@@ -19,10 +19,10 @@ from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory, is_outside
 from ..memory.scoring import default_importance
 from ..schemas import conversations as schemas
-from ..store import conversations, memories
 from ..store.agent_store import AgentStore
-from ..store.conversations import Conversation, IncomingTurn
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
+from ..store.records import conversations, memories
+from ..store.records.conversations import Conversation, IncomingTurn
 from ..tasks.extraction import CATEGORY, Extracted
 from ..tasks.model_or_rules import AskOptions
 from .operation import Operation, Scope

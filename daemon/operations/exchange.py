@@ -28,7 +28,7 @@ from ..memory.experiences import Experience
 from ..memory.records import OBSERVED, USER_STATED, Memory
 from ..schemas.sync import BackupQuery, ImportBody, Imported, OtherAgent, ReadPart
 from ..store.agent_store import AgentStore
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
 from ..tasks.extraction import CATEGORY
 from ..tasks.new_memories import memory_from
 from .operation import Operation, Scope, Stream

@@ -15,7 +15,7 @@ from ..recall.recall import Request, recall
 from ..recall.sources import EXPERIENCES
 from ..schemas import learning as schemas
 from ..schemas.conversations import ExperiencesObserved, Talk
-from ..store import experiences
+from ..store.records import experiences
 from ..tasks.extraction import observed
 from .conversations import reported
 from .operation import Operation, Scope

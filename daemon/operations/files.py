@@ -20,9 +20,9 @@ from ..recall.answer import Hit
 from ..recall.recall import Request, recall
 from ..recall.sources import CHUNKS
 from ..schemas import files as schemas
-from ..store import chunk_tables, conversations, watched
 from ..store.agent_store import AgentStore
-from ..store.selecting import Filters
+from ..store.records import chunk_tables, conversations, watched
+from ..store.records.selecting import Filters
 from . import sessions
 from .operation import Operation, Scope
 from .views import view_of

@@ -19,25 +19,16 @@ from ..memory.agent_files import EPISODES, REFLECTIONS
 from ..memory.records import Memory, Undoing
 from ..schemas import memory as schemas
 from ..schemas.common import DryRun, MemoryId
-from ..store import (
-    apply,
-    erasure,
-    history,
-    key_values,
-    memories,
-    memory_rows,
-    merging,
-    notes,
-    rows,
-    undo,
-)
+from ..store import apply, erasure, undo
 from ..store.agent_store import AgentStore
-from ..store.history import Version
+from ..store.database import rows
+from ..store.database.rows import Kind
+from ..store.database.transaction import Transaction
 from ..store.kinds import KINDS, kind_of
-from ..store.memory_rows import fetch
-from ..store.rows import Kind
-from ..store.selecting import Filters, where
-from ..store.transaction import Transaction
+from ..store.records import history, key_values, memories, memory_rows, merging, notes
+from ..store.records.history import Version
+from ..store.records.memory_rows import fetch
+from ..store.records.selecting import Filters, where
 from .operation import Operation, Scope
 from .views import memory_view, view_of
 

@@ -22,11 +22,11 @@ from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
 from ..schemas.common import MemoryId
-from ..store import memories, similar, uses
-from ..store.conversations import PATH
-from ..store.memory_rows import index_new
-from ..store.selecting import Filters, page
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
+from ..store.records import memories, similar, uses
+from ..store.records.conversations import PATH
+from ..store.records.memory_rows import index_new
+from ..store.records.selecting import Filters, page
 from .operation import Operation, Scope
 from .views import memory_as, memory_view, secret_warning, superseded_ids
 

@@ -20,9 +20,10 @@ from ..recall.tree_search import described
 from ..schemas import stats as schemas
 from ..schemas.status import Metrics, ModelStatus
 from ..schemas.sync import CloudUsage
-from ..store import documents, outbox, tree_rows
+from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
+from ..store.records import documents, tree_rows
 from .operation import Operation, Scope
 from .status import problems_of, resident_bytes
 

@@ -32,7 +32,7 @@ from ..memory import checks
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents, require_room
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
 from ..tasks.conversation_worker import Thinking
 from ..vectors.vectors import Vectors
 from .access import Gate, Peer

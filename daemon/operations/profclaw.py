@@ -11,7 +11,7 @@ from ..recall.sources import CHUNKS, MEMORIES
 from ..schemas import profclaw as schemas
 from ..schemas.files import LinesQuery
 from ..schemas.recall import RecallBody
-from ..store.conversations import PATH
+from ..store.records.conversations import PATH
 from . import files, memories
 from . import recall as recalling
 from .files import chunk_view

@@ -24,9 +24,9 @@ from ..recall.recall import UNSURE_LIMIT, Request, recall
 from ..recall.sources import CHUNKS, MEMORIES
 from ..recall.tree_search import described
 from ..schemas import recall as schemas
-from ..store.agent_entries import OwnEntry
 from ..store.agent_store import AgentStore
-from ..store.conversations import PATH
+from ..store.records.agent_entries import OwnEntry
+from ..store.records.conversations import PATH
 from ..tasks.model_or_rules import AskOptions
 from ..tasks.tree_tasks import Reasoning, search_tree
 from ..vectors.vectors import Near

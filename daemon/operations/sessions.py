@@ -12,9 +12,9 @@ from ..errors import Conflict, InvalidInput
 from ..memory import checks
 from ..memory.records import Session
 from ..schemas import learning as schemas
-from ..store import sessions
 from ..store.agent_store import AgentStore
-from ..store.selecting import Filters
+from ..store.records import sessions
+from ..store.records.selecting import Filters
 from .operation import Operation, Scope
 
 _NAME_CHARS: Final = 200

@@ -23,10 +23,11 @@ from ..memory.records import Memory
 from ..schemas import status as schemas
 from ..schemas.common import DryRun
 from ..schemas.stats import EncoderTrial, EncodingEstimate
-from ..store import history, key_values, kinds
+from ..store import kinds
 from ..store.agent_store import AgentStore
-from ..store.selecting import Filters, newest
-from ..store.tree_rows import totals
+from ..store.records import history, key_values
+from ..store.records.selecting import Filters, newest
+from ..store.records.tree_rows import totals
 from ..vectors.agent_vectors import background_seconds
 from .history import everything, forget_everything
 from .operation import Operation, Scope

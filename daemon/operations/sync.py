@@ -21,8 +21,9 @@ from ..recall.sources import MEMORIES
 from ..schemas import sync as schemas
 from ..schemas.memory import ListQuery, MemoryPage
 from ..schemas.recall import HitView
-from ..store import history, outbox
-from ..store.selecting import Filters
+from ..store import outbox
+from ..store.records import history
+from ..store.records.selecting import Filters
 from .memories import memory_page
 from .operation import Operation, Scope
 from .views import memory_as, memory_view, view_of

@@ -19,9 +19,9 @@ from ..recall.tree_search import described
 from ..schemas import tiers as schemas
 from ..schemas.common import Json
 from ..schemas.tiers import EntityChanges, Graph, GraphQuery
-from ..store import documents, entities, entity_rows, hot_rows, key_values, tree_rows
 from ..store.agent_store import AgentStore
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
+from ..store.records import documents, entities, entity_rows, hot_rows, key_values, tree_rows
 from ..tasks import tree_tasks
 from ..tasks.model_or_rules import AskOptions
 from .operation import Operation, Scope

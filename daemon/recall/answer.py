@@ -11,7 +11,7 @@ from ..language.thesaurus import thesaurus
 from ..memory.agent_files import Skill
 from ..memory.experiences import Experience
 from ..memory.records import Entity, Memory, Pair
-from ..store.agent_entries import OwnEntry
+from ..store.records.agent_entries import OwnEntry
 from .query import Query
 from .ranking import Ranked
 from .tree_search import TreeHit

@@ -22,9 +22,9 @@ from ..memory.agent_files import EpisodeLine, Reflection, Skill
 from ..memory.experiences import Experience
 from ..memory.messages import estimated_tokens
 from ..memory.records import Entity
-from ..store import agent_entries, entities, hot_rows, tree_rows
-from ..store.agent_entries import OwnEntry
-from ..store.selecting import Filters
+from ..store.records import agent_entries, entities, hot_rows, tree_rows
+from ..store.records.agent_entries import OwnEntry
+from ..store.records.selecting import Filters
 from .answer import Hit
 from .context_items import LEAST_TOKENS, BlockItem, FilledSection, fill, shares
 from .context_reading import MOST_MEMORIES, BlockReading, BlockRequest

@@ -22,9 +22,9 @@ from ..memory.checks import SOURCE_CHARS
 from ..memory.records import DEFAULT_CATEGORY, USER_STATED, Memory
 from ..memory.scoring import HOT, score_of
 from ..memory.vectors import Nearness
-from ..store.connection import derived
-from ..store.memory_rows import SELECT, fetch, from_row
-from ..store.selecting import Filters, at_rows, teach_score, where
+from ..store.database.connection import derived
+from ..store.records.memory_rows import SELECT, fetch, from_row
+from ..store.records.selecting import Filters, at_rows, teach_score, where
 from .answer import Answer, Hit
 from .context_items import BlockItem, attribute, escaped
 from .query import is_question, little

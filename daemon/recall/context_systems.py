@@ -19,7 +19,7 @@ from ..memory.agent_files import EpisodeLine, Reflection, Skill
 from ..memory.messages import estimated_tokens
 from ..memory.records import Entity, Memory
 from ..schemas.recall import Preset
-from ..store import agent_entries, entities, hot_rows, key_values, selecting, tree_rows
+from ..store.records import agent_entries, entities, hot_rows, key_values, selecting, tree_rows
 from .answer import Hit
 from .context import entity_text, knowledge
 from .context_items import BlockItem, continued, escaped, fill, plain, shares

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from ..memory.stemming import variants
-from ..store import full_text
+from ..store.database import full_text
 from .query import Phrase, Query, Word, match_expression
 from .sources import MEMORIES, Source
 

@@ -25,7 +25,7 @@ from ..memory.indexing import fold as fold_word
 from ..memory.indexing import index_words, is_unspaced
 from ..memory.similarity import fold
 from ..memory.stemming import STOP_WORDS, word_terms
-from ..store.names import NAME_WORD
+from ..store.records.names import NAME_WORD
 
 # A mark in place of text that was removed.
 _MARK: Final = "\0"

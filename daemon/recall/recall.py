@@ -16,9 +16,9 @@ from ..memory.stemming import terms_of
 from ..memory.tree_nodes import NamedCategory, is_within
 from ..memory.vectors import MOST_NEAR, Nearness
 from ..schemas.recall import Preset
-from ..store import names, tree_rows
-from ..store.connection import derived
-from ..store.selecting import Filters, teach_score
+from ..store.database.connection import derived
+from ..store.records import names, tree_rows
+from ..store.records.selecting import Filters, teach_score
 from . import pool as pools
 from . import tree_search
 from .answer import Answer, Hit

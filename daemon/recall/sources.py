@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..store import (
+from ..store.database.record_kind import RecordKind
+from ..store.records import (
     agent_entries,
     chunk_tables,
     entities,
@@ -25,8 +26,7 @@ from ..store import (
     selecting,
     tree_rows,
 )
-from ..store.record_kind import RecordKind
-from ..store.selecting import Filters
+from ..store.records.selecting import Filters
 
 # An SQL condition and its arguments.
 Condition: TypeAlias = tuple[str, Sequence[Any]]

@@ -28,8 +28,8 @@ from ..memory.records import Distilled
 from ..memory.scoring import DAY
 from ..memory.stemming import label_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, Tree, ancestors, said_of
-from ..store import tree_rows
-from ..store.connection import INSIDE, derived
+from ..store.database.connection import INSIDE, derived
+from ..store.records import tree_rows
 from .postings import LEAST_SIZE, weight_of
 from .query import Query, little
 

@@ -20,9 +20,9 @@ from ..config.settings import Rules
 from ..errors import AlreadyRunning
 from ..runtime import atomic
 from ..runtime.problems import Problems
-from . import documents
-from .database import FILE_NAME
-from .transaction import Event, Transaction
+from .database.memory_database import FILE_NAME
+from .database.transaction import Event, Transaction
+from .records import documents
 
 
 class DeviceId:

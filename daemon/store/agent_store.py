@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import chunk_database, full_text, history, meta
 from .agent_paths import AgentPaths, StoreContext
-from .database import (
+from .database import chunk_database, full_text, meta
+from .database.memory_database import (
     FILE_NAME,
     check_pages,
     connect_standby,
@@ -24,13 +24,14 @@ from .database import (
     reads_whole,
     remove_old_copies,
 )
+from .database.transaction import StateFile
 from .engine import CHECKED, Engine, start_engine
 from .eraser import Eraser
 from .kinds import rebuild_indexes
 from .limits import enforce_all_limits, is_due
 from .readers import Readers, WriteHealth, probe, take_room
-from .transaction import StateFile
-from .uses import UseCounter
+from .records import history
+from .records.uses import UseCounter
 from .writer import Committed, Operation
 
 T = TypeVar("T")

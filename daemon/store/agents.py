@@ -26,14 +26,14 @@ from ..errors import (
 )
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
-from . import chunk_database
 from .agent_paths import AgentPaths, StoreContext
 from .agent_store import AgentStore
-from .connection import register_functions
-from .database import FILE_NAME, migrate
+from .database import chunk_database
+from .database.connection import register_functions
+from .database.memory_database import FILE_NAME, migrate
+from .database.schema import MIGRATIONS
+from .database.transaction import Transaction
 from .engine import has_database
-from .schema import MIGRATIONS
-from .transaction import Transaction
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -27,10 +27,12 @@ from thermocline.sync import changed as changed_row
 
 from ..errors import InvalidInput, StoreDamaged, ThermoclineError
 from ..memory.records import is_outside
-from . import history, limits, memory_rows, merging, rows, tree_rows
+from . import limits
+from .database import rows
+from .database.rows import JoinResult, Kind
+from .database.transaction import Transaction
 from .kinds import KINDS, kind_of
-from .rows import JoinResult, Kind
-from .transaction import Transaction
+from .records import history, memory_rows, merging, tree_rows
 
 # What a damaged or foreign row can cause; other errors of SQLite concern the disk.
 INVALID_ROW_ERRORS: Final = (

@@ -21,18 +21,20 @@ from thermocline.sync import HybridClock
 from ..errors import StoreDamaged, translate_os
 from ..runtime import atomic
 from ..runtime.problems import Problems
-from . import chunk_database, documents, kinds, meta, state_files
+from . import kinds, state_files
 from .agent_paths import AgentPaths, StoreContext
-from .database import FILE_NAME, connect_writer, migrate, translate, translated
-from .documents import FILES
-from .full_text import is_current
+from .database import chunk_database, meta
+from .database.full_text import is_current
+from .database.memory_database import FILE_NAME, connect_writer, migrate, translate, translated
+from .database.meta import read_clock
+from .database.schema import MIGRATIONS
+from .database.transaction import Transaction, WriterCache
 from .kinds import rebuild_indexes
 from .limits import enforce_limits
-from .meta import read_clock
 from .readers import Readers
-from .schema import MIGRATIONS
+from .records import documents
+from .records.documents import FILES
 from .state_files import StateFiles
-from .transaction import Transaction, WriterCache
 from .writer import Committed, Writer
 
 _log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, Final
 
 from ..errors import ShuttingDown, ThermoclineError, translate_os
-from . import full_text
 from .agent_paths import AgentPaths
+from .database import full_text
+from .database.transaction import DeletedMemory, Transaction
 from .erasure import Traces, erase_entries, erase_from_files, in_entries
-from .transaction import DeletedMemory, Transaction
 from .writer import Committed
 
 _log = logging.getLogger(__name__)

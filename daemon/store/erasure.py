@@ -14,10 +14,11 @@ from ..memory.agent_files import EPISODES
 from ..memory.similarity import text_digest, words
 from ..memory.tree_nodes import ROOT, ancestors, title
 from ..runtime import atomic, line_file
-from . import agent_entries, history, hot_rows, memory_rows, notes, rows, tree_rows
-from .agent_entries import OwnEntry
 from .agent_paths import AgentPaths
-from .transaction import DeletedMemory, Transaction
+from .database import rows
+from .database.transaction import DeletedMemory, Transaction
+from .records import agent_entries, history, hot_rows, memory_rows, notes, tree_rows
+from .records.agent_entries import OwnEntry
 
 # A shorter text may stand anywhere by chance.
 _LEAST_WORDS: Final = 3

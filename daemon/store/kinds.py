@@ -10,26 +10,25 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from . import (
+from .database import full_text, meta
+from .database.full_text import BACKLOG
+from .database.rows import Kind, unknown
+from .database.transaction import Transaction
+from .records import (
     agent_entries,
     entity_rows,
     experiences,
-    full_text,
     history,
     hot_rows,
     key_values,
     memory_rows,
-    meta,
     notes,
     sessions,
     tree_rows,
     uses,
     watched,
 )
-from .full_text import BACKLOG
-from .memory_rows import FIELDS, INDEX, entry_of, from_row, index
-from .rows import Kind, unknown
-from .transaction import Transaction
+from .records.memory_rows import FIELDS, INDEX, entry_of, from_row, index
 
 KINDS: Final = {
     kind.name: kind

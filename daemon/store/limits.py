@@ -12,9 +12,11 @@ from ..config.settings import Rules
 from ..memory import tree as trees
 from ..memory import tree_nodes
 from ..memory.scoring import WarmEntry, entry_score, expired_from_warm, overflow
-from . import erasure, experiences, hot_rows, memories, meta, tree_rows
-from .memory_rows import index_new
-from .transaction import Transaction
+from . import erasure
+from .database import meta
+from .database.transaction import Transaction
+from .records import experiences, hot_rows, memories, tree_rows
+from .records.memory_rows import index_new
 
 # A larger number would delay the other callers of the commit.
 _EXPIRED_AT_ONCE = 500

@@ -14,12 +14,12 @@ from thermocline.sync.ports import Unreadable
 from thermocline.sync.row_format import RowFormat
 from thermocline.sync.rows import digest
 
-from . import meta
-from . import rows as stored
 from .apply import every
-from .database import first_value
+from .database import meta
+from .database import rows as stored
+from .database.memory_database import first_value
+from .database.transaction import Transaction
 from .kinds import kind_of
-from .transaction import Transaction
 
 _LINK: Final = "link"
 _AT_ONCE: Final = 32

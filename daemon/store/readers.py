@@ -22,10 +22,10 @@ from typing import Final, TypeAlias, TypeVar
 
 from ..errors import DiskFull, ReadOnly, ShuttingDown, ThermoclineError, TooSlow
 from ..runtime.problems import Problems
-from . import meta
-from .database import connect_reader, translate
-from .meta import read_clock
-from .transaction import Transaction
+from .database import meta
+from .database.memory_database import connect_reader, translate
+from .database.meta import read_clock
+from .database.transaction import Transaction
 
 T = TypeVar("T")
 # Steps of SQLite between two checks of the time: a few milliseconds.

@@ -21,11 +21,11 @@ import msgspec
 from ..errors import Conflict, InvalidInput, StoreDamaged, ThermoclineError, TooLarge
 from ..runtime import atomic
 from ..runtime.problems import Problems
-from . import documents, memory_md
 from .agent_paths import AgentPaths, StoreContext
-from .documents import FILES, MARKDOWN_FILE
+from .database.transaction import StateFile, Transaction
 from .readers import Readers
-from .transaction import StateFile, Transaction
+from .records import documents, memory_md
+from .records.documents import FILES, MARKDOWN_FILE
 from .writer import Writer
 
 _FACE_OF: Final[dict[str, StateFile]] = {

@@ -10,12 +10,13 @@ from thermocline.sync import ABSENT, COUNTER_BITS, Fields, Row, moment_of, patch
 from ..errors import Conflict, NotFound
 from ..memory.agent_files import PATHS
 from ..memory.records import Undoing
-from . import memories, memory_rows, merging, rows, tree_rows
-from .history import CONFLICT, WRITTEN_BY, Version, mark_seen, read, versions
+from .database import rows
+from .database.rows import Kind
+from .database.transaction import Transaction
 from .kinds import kind_of
-from .memory_rows import GAVE, fetch
-from .rows import Kind
-from .transaction import Transaction
+from .records import memories, memory_rows, merging, tree_rows
+from .records.history import CONFLICT, WRITTEN_BY, Version, mark_seen, read, versions
+from .records.memory_rows import GAVE, fetch
 
 # Kinds of marks that are about lines of files, by their digest, and about skills.
 FILED: Final = frozenset(PATHS)

@@ -19,9 +19,9 @@ import msgspec
 
 from ..errors import ShuttingDown, ThermoclineError, translate_os
 from .agent_paths import FailedSyncs
-from .connection import BUSY_MILLISECONDS
-from .database import LOG_PAGES, translate
-from .transaction import DeletedMemory, Event, StateFile, Transaction, WriterCache, acting
+from .database.connection import BUSY_MILLISECONDS
+from .database.memory_database import LOG_PAGES, translate
+from .database.transaction import DeletedMemory, Event, StateFile, Transaction, WriterCache, acting
 
 T = TypeVar("T")
 Operation = Callable[[Transaction], T]

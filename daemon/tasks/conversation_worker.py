@@ -17,10 +17,10 @@ from ..config.settings import Observe, Settings
 from ..errors import ModelUnavailable, NotFound, ShuttingDown, ThermoclineError
 from ..llm.model import Model, read_prompts
 from ..runtime.problems import Problems, fault_of
-from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.conversations import Conversation
+from ..store.records import conversations
+from ..store.records.conversations import Conversation
 from .extraction import Extracted, extract_next
 from .model_or_rules import AskOptions, ModelOrRules
 from .new_memories import AskNear

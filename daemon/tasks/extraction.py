@@ -25,10 +25,10 @@ from ..memory.records import Json, Memory
 from ..recall.query import match_expression, parse
 from ..schemas.common import Method
 from ..schemas.recall import Expense
-from ..store import conversations, hot_rows
 from ..store.agent_store import AgentStore
-from ..store.conversations import BufferedTurn, Conversation, IncomingTurn
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
+from ..store.records import conversations, hot_rows
+from ..store.records.conversations import BufferedTurn, Conversation, IncomingTurn
 from .model_or_rules import AskOptions, ModelOrRules, RuleProcess
 from .new_memories import (
     AskNear,

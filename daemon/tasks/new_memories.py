@@ -37,12 +37,12 @@ from ..memory.tree_nodes import ROOT, Tree
 from ..memory.vectors import MOST_NEAR, Nearness, nearer_than_rest
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
-from ..store import memories, merging, similar, tree_rows, uses
 from ..store.agent_store import AgentStore
-from ..store.memory_rows import fetch, index_new, rewrite
-from ..store.selecting import at_rows
-from ..store.similar import said_already
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
+from ..store.records import memories, merging, similar, tree_rows, uses
+from ..store.records.memory_rows import fetch, index_new, rewrite
+from ..store.records.selecting import at_rows
+from ..store.records.similar import said_already
 
 # The points of a category for its name, the names above it, the words of its description, and each
 # similar memory in it.

@@ -14,8 +14,8 @@ from ..llm.replies import one_line, share_of
 from ..memory.metadata import extract, merge, within
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import words
-from ..store import tree_rows
 from ..store.agent_store import AgentStore
+from ..store.records import tree_rows
 from .model_or_rules import AskOptions, ModelOrRules
 
 # The size of one question about a note, and the maximum number of questions per note.

@@ -27,7 +27,7 @@ from ..memory.records import (
     Type,
 )
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
-from ..store.conversations import BufferedTurn, Conversation
+from ..store.records.conversations import BufferedTurn, Conversation
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 
 # ScalyClaw's rule: shorter turns and commands are skipped.

@@ -22,11 +22,12 @@ from ..memory.metadata import extract, merge
 from ..memory.records import CONSOLIDATED, Memory, Metadata
 from ..memory.vectors import nearer_than_rest
 from ..recall.sources import MEMORIES
-from ..store import memories, merging, meta
 from ..store.agent_store import AgentStore
-from ..store.memory_rows import fetch, there
-from ..store.selecting import living_after
-from ..store.transaction import Transaction
+from ..store.database import meta
+from ..store.database.transaction import Transaction
+from ..store.records import memories, merging
+from ..store.records.memory_rows import fetch, there
+from ..store.records.selecting import living_after
 from .model_or_rules import AskOptions, ModelOrRules
 
 # The maximum number of groups in one run; the next run continues.

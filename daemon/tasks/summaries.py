@@ -20,10 +20,10 @@ from ..llm.replies import ends, one_line, one_of, short_list
 from ..memory.agent_files import EPISODES, EpisodeLine, EpisodeOutcome, stamp
 from ..memory.messages import Message, estimated_tokens
 from ..runtime import line_file
-from ..store import conversations
 from ..store.agent_store import AgentStore
-from ..store.conversations import BufferedTurn, Conversation
-from ..store.transaction import Transaction
+from ..store.database.transaction import Transaction
+from ..store.records import conversations
+from ..store.records.conversations import BufferedTurn, Conversation
 from .compaction import TIERS, Compacted, CompactionLimits, compact
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 from .observation import is_worth_reading, line_of, own_turn

@@ -32,8 +32,8 @@ from ..memory.tree_nodes import (
     prompt,
 )
 from ..memory.tree_rebuild import MOST_OPERATIONS, Kind, TreeChange
-from ..store import tree_rows
 from ..store.agent_store import AgentStore
+from ..store.records import tree_rows
 from .model_or_rules import AskOptions, Derived, ModelOrRules, spent_on
 from .new_memories import by_name
 

@@ -21,7 +21,7 @@ from ..memory.vectors import Nearness
 from ..recall.sources import CHUNKS, SOURCES, Source
 from ..schemas.status import VectorStatus
 from ..store.agent_store import AgentStore
-from ..store.transaction import Event
+from ..store.database.transaction import Event
 from .vector_file import EncodedText, Generation, VectorFile, answering
 from .vector_index import VectorIndex
 

@@ -26,8 +26,15 @@ import msgspec
 
 from ..errors import ShuttingDown
 from ..memory.vectors import sign_bits
-from ..store.connection import DerivedSchema, connect, open_derived, remove, transaction, version_of
-from ..store.database import translated
+from ..store.database.connection import (
+    DerivedSchema,
+    connect,
+    open_derived,
+    remove,
+    transaction,
+    version_of,
+)
+from ..store.database.memory_database import translated
 
 FILE_NAME: Final = "vectors.db"
 _CACHE_KB: Final = 512

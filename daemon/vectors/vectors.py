@@ -19,7 +19,7 @@ from ..runtime.problems import Problems
 from ..schemas.status import VectorStatus
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.transaction import Event
+from ..store.database.transaction import Event
 from . import vector_file
 from .agent_vectors import AgentVectors
 

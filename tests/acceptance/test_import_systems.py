@@ -20,7 +20,7 @@ from thermocline.daemon.cli.import_ import SYSTEMS
 from thermocline.daemon.importers import source
 from thermocline.daemon.importers.formats import NAMES
 from thermocline.daemon.memory.agent_files import SEEDS
-from thermocline.daemon.store.memory_md import section
+from thermocline.daemon.store.records.memory_md import section
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 TINYCLAW = """

@@ -119,7 +119,7 @@ def test_two_builds_have_the_same_hash_wherever_and_whenever_they_are_made(sourc
 
 def test_a_release_has_every_module_and_valid_metadata(source, built, tmp_path):
     release.check(built, source)
-    names = ("thermocline/daemon/store/schema.py", "thermocline-0.1.0.dist-info/METADATA")
+    names = ("thermocline/daemon/store/database/schema.py", "thermocline-0.1.0.dist-info/METADATA")
     for name in names:
         damaged = release.Built(built.sdist, tmp_path / built.wheel.name)
         with zipfile.ZipFile(built.wheel) as old, zipfile.ZipFile(damaged.wheel, "w") as new:

@@ -34,9 +34,9 @@ from running import Wire
 from thermocline.daemon.memory.vectors import Nearness
 from thermocline.daemon.recall.recall import Request
 from thermocline.daemon.recall.sources import MEMORIES
-from thermocline.daemon.store import selecting
-from thermocline.daemon.store.database import connect_reader
-from thermocline.daemon.store.selecting import Filters
+from thermocline.daemon.store.database.memory_database import connect_reader
+from thermocline.daemon.store.records import selecting
+from thermocline.daemon.store.records.selecting import Filters
 from thermocline.daemon.vectors.vector_index import VectorIndex
 
 _DAY = 86_400.0

@@ -312,11 +312,11 @@ import asyncio, os, sqlite3, sys
 from contextlib import closing
 from pathlib import Path
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.store import meta
+from thermocline.daemon.store.database import meta
 from thermocline.daemon.store.agent_paths import FailedSyncs
-from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database.memory_database import connect_writer, migrate
+from thermocline.daemon.store.database.schema import MIGRATIONS
+from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.writer import Writer
 from thermocline.sync import HybridClock
 

@@ -18,7 +18,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.transaction import Event
+from thermocline.daemon.store.database.transaction import Event
 
 
 @pytest.fixture(scope="session", autouse=True)

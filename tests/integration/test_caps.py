@@ -16,7 +16,11 @@ from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY, WarmLimits
 from thermocline.daemon.memory.tree_nodes import TreeLimits
-from thermocline.daemon.store import (
+from thermocline.daemon.store.database.memory_database import connect_writer, migrate
+from thermocline.daemon.store.database.schema import MIGRATIONS
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.limits import archive_faded, enforce_limits
+from thermocline.daemon.store.records import (
     documents,
     key_values,
     memories,
@@ -25,11 +29,7 @@ from thermocline.daemon.store import (
     tree_rows,
     uses,
 )
-from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.limits import archive_faded, enforce_limits
-from thermocline.daemon.store.merging import stranded
-from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.records.merging import stranded
 from thermocline.sync import HybridClock
 
 NOW = 1_790_000_000.0

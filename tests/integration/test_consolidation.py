@@ -23,11 +23,12 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.schemas.upkeep import Consolidated, ConsolidationMode
-from thermocline.daemon.store import memories, meta
 from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.database import meta
+from thermocline.daemon.store.database.transaction import Event, Transaction
 from thermocline.daemon.store.engine import CHECKED
-from thermocline.daemon.store.memory_rows import SELECT, from_row
-from thermocline.daemon.store.transaction import Event, Transaction
+from thermocline.daemon.store.records import memories
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]

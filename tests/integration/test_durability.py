@@ -9,7 +9,7 @@ from store_parts import make_agents
 
 from thermocline.daemon.client import ApiError
 from thermocline.daemon.config.settings import StoreSettings
-from thermocline.daemon.store import key_values
+from thermocline.daemon.store.records import key_values
 
 
 def settle(client, eventually):

@@ -13,7 +13,7 @@ from desks import Desk, Replica
 from device import Device
 from shells import Shell
 
-from thermocline.daemon.store import experiences
+from thermocline.daemon.store.records import experiences
 
 DAY = 86_400.0
 NUMBERS = json.loads((Path(__file__).parents[1] / "data/vectors/profclaw_numbers.json").read_text())

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import full_text, memories
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database import full_text
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import memories
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]

@@ -16,17 +16,12 @@ from thermocline.daemon.memory import hot
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import hot_rows, key_values, memories, memory_md
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.documents import (
-    FILES,
-    HOT_FILE,
-    MARKDOWN_FILE,
-    WARM_FILE,
-)
-from thermocline.daemon.store.memory_rows import SELECT, from_row
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import hot_rows, key_values, memories, memory_md
+from thermocline.daemon.store.records.documents import FILES, HOT_FILE, MARKDOWN_FILE, WARM_FILE
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakePlace: TypeAlias = Callable[..., AgentPaths]

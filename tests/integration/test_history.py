@@ -12,11 +12,12 @@ import pytest
 from thermocline.daemon.client.caller import Caller
 from thermocline.daemon.config.settings import Rules, StoreSettings
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.store import history, key_values, memories, merging, rows
 from thermocline.daemon.store import undo as undoing
-from thermocline.daemon.store.key_values import PAIRS
-from thermocline.daemon.store.memory_rows import KIND
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database import rows
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import history, key_values, memories, merging
+from thermocline.daemon.store.records.key_values import PAIRS
+from thermocline.daemon.store.records.memory_rows import KIND
 
 START = 1_790_000_000.0
 ME = f"uid:{os.getuid()}"

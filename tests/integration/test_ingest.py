@@ -22,10 +22,11 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.schemas.upkeep import Consolidated, Ingested
-from thermocline.daemon.store import memories, meta
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.memory_rows import SELECT, from_row
-from thermocline.daemon.store.selecting import Filters
+from thermocline.daemon.store.database import meta
+from thermocline.daemon.store.records import memories
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
+from thermocline.daemon.store.records.selecting import Filters
 from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]

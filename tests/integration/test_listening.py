@@ -19,8 +19,8 @@ from thermocline.daemon.config.settings import Observe
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import conversations
-from thermocline.daemon.store.conversations import IncomingTurn
+from thermocline.daemon.store.records import conversations
+from thermocline.daemon.store.records.conversations import IncomingTurn
 from thermocline.daemon.tasks.conversation_worker import ConversationWorker
 from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 

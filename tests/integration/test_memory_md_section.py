@@ -8,7 +8,7 @@ from typing import Any
 from daemon_process import Daemon, wait_until
 from shells import Shell, run
 
-from thermocline.daemon.store.memory_md import BEGIN, END
+from thermocline.daemon.store.records.memory_md import BEGIN, END
 
 MINE = "# Mine\n\nA line of my own.\n"
 

@@ -18,7 +18,13 @@ from store_parts import settled
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import DAY, WarmLimits
-from thermocline.daemon.store import (
+from thermocline.daemon.store.agent_paths import AgentPaths
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.database.memory_database import connect_writer, migrate
+from thermocline.daemon.store.database.schema import MIGRATIONS
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.limits import enforce_limits
+from thermocline.daemon.store.records import (
     documents,
     hot_rows,
     memories,
@@ -26,13 +32,7 @@ from thermocline.daemon.store import (
     merging,
     tree_rows,
 )
-from thermocline.daemon.store.agent_paths import AgentPaths
-from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.limits import enforce_limits
-from thermocline.daemon.store.memory_rows import SELECT, from_row
-from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]

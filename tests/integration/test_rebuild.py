@@ -26,11 +26,11 @@ from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits
-from thermocline.daemon.store import hot_rows, key_values, memories, uses
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.memory_rows import SELECT, from_row
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import hot_rows, key_values, memories, uses
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
 OpenStore = Callable[..., Awaitable[AgentStore]]
 MakeMemory = Callable[..., Memory]

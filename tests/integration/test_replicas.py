@@ -28,9 +28,9 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree_nodes import Node
 from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import key_values, memories, tree_rows
 from thermocline.daemon.store.agent_paths import DeviceId
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import key_values, memories, tree_rows
 from thermocline.sync import Device, Remote, Waiting, exchange
 
 T = TypeVar("T")

@@ -22,9 +22,9 @@ from thermocline.daemon.maintenance.scheduler import Clock, Job, Scheduler
 from thermocline.daemon.maintenance.upkeep import Upkeep, jobs_of
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import memories
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.transaction import Event
+from thermocline.daemon.store.database.transaction import Event
+from thermocline.daemon.store.records import memories
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # 21 November 2026, noon in Berlin.

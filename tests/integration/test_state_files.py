@@ -12,16 +12,17 @@ from typing import Any
 from daemon_process import until
 
 from thermocline.daemon.memory import hot
-from thermocline.daemon.store import documents, hot_rows, memories, memory_md, state_files
+from thermocline.daemon.store import state_files
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.documents import (
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import documents, hot_rows, memories, memory_md
+from thermocline.daemon.store.records.documents import (
     HOT_FILE,
     MARKDOWN_FILE,
     METRICS_FILE,
     TREE_FILE,
     WARM_FILE,
 )
-from thermocline.daemon.store.transaction import Transaction
 
 
 def read(store: AgentStore, name: str) -> Any:

@@ -19,10 +19,12 @@ from thermocline.daemon.operations import memories as operations
 from thermocline.daemon.operations.access import Peer
 from thermocline.daemon.operations.operation import Daemon, Scope
 from thermocline.daemon.schemas.memory import StoreBody
-from thermocline.daemon.store import agent_entries, key_values, memories, meta, outbox, uses
-from thermocline.daemon.store.agent_entries import OwnPart
+from thermocline.daemon.store import outbox
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.connection import derived
+from thermocline.daemon.store.database import meta
+from thermocline.daemon.store.database.connection import derived
+from thermocline.daemon.store.records import agent_entries, key_values, memories, uses
+from thermocline.daemon.store.records.agent_entries import OwnPart
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 FOLDERS = tuple(str(Path(p)) for it in (thermocline.daemon, thermocline.sync) for p in it.__path__)

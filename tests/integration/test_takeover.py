@@ -16,10 +16,10 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.memory.hot import HotState
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import hot_rows, memories
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
-from thermocline.daemon.store.memory_rows import SELECT, from_row
+from thermocline.daemon.store.records import hot_rows, memories
+from thermocline.daemon.store.records.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
 FACT = {
     "id": "0a1b2c3d4e5f",

@@ -19,7 +19,8 @@ from thermocline.daemon.memory.records import CONSOLIDATED, Memory
 from thermocline.daemon.memory.tree_nodes import Node
 from thermocline.daemon.memory.tree_rebuild import Kind, TreeChange
 from thermocline.daemon.recall.sources import MEMORIES
-from thermocline.daemon.store import (
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.records import (
     conversations,
     entities,
     hot_rows,
@@ -27,9 +28,8 @@ from thermocline.daemon.store import (
     merging,
     tree_rows,
 )
-from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.conversations import Conversation, IncomingTurn
-from thermocline.daemon.store.memory_rows import SELECT, from_row
+from thermocline.daemon.store.records.conversations import Conversation, IncomingTurn
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 from thermocline.daemon.tasks.extraction import Extracted, extract_next
 from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
 from thermocline.daemon.tasks.note_reading import read_by_model

@@ -13,10 +13,10 @@ import pytest
 from thermocline.daemon.maintenance.tidying import tidy
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.schemas.memory import Tidied
-from thermocline.daemon.store import memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.memory_rows import SELECT, from_row
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import memories, merging
+from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
 NOW = 1_790_000_000.0
 SAME = [

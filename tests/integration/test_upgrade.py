@@ -18,10 +18,11 @@ from earlier_release import RELEASES, losses, shown
 
 from thermocline.daemon.client import ApiError
 from thermocline.daemon.errors import Conflict
-from thermocline.daemon.store import engine, memories
-from thermocline.daemon.store.database import migrate
-from thermocline.daemon.store.full_text import is_current
-from thermocline.daemon.store.schema import MIGRATIONS, Migration
+from thermocline.daemon.store import engine
+from thermocline.daemon.store.database.full_text import is_current
+from thermocline.daemon.store.database.memory_database import migrate
+from thermocline.daemon.store.database.schema import MIGRATIONS, Migration
+from thermocline.daemon.store.records import memories
 
 OpenStore = Callable[..., Awaitable[Any]]
 THIS = MIGRATIONS[-1].version

@@ -23,9 +23,9 @@ from thermocline.daemon.memory.vectors import quantised
 from thermocline.daemon.recall.sources import SOURCES
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.schemas.status import VectorStatus
-from thermocline.daemon.store import key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.transaction import Event
+from thermocline.daemon.store.database.transaction import Event
+from thermocline.daemon.store.records import key_values, memories
 from thermocline.daemon.vectors import agent_vectors
 from thermocline.daemon.vectors.vector_file import FILE_NAME
 from thermocline.daemon.vectors.vectors import Vectors

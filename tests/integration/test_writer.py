@@ -12,14 +12,14 @@ from agent_files import set_aside
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
-from thermocline.daemon.store import key_values, memories
 from thermocline.daemon.store.agent_paths import FailedSyncs
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.database import connect_writer, migrate
+from thermocline.daemon.store.database.memory_database import connect_writer, migrate
+from thermocline.daemon.store.database.schema import MIGRATIONS
+from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.limits import enforce_limits
-from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.similar import find_same
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.records import key_values, memories
+from thermocline.daemon.store.records.similar import find_same
 from thermocline.daemon.store.writer import Committed, Writer
 from thermocline.sync import HybridClock
 

@@ -12,10 +12,11 @@ import pytest
 from store_parts import transaction
 
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import chunk_database, memories, tree_rows
-from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.memory_rows import index_new
-from thermocline.daemon.store.schema import MIGRATIONS
+from thermocline.daemon.store.database import chunk_database
+from thermocline.daemon.store.database.memory_database import connect_writer, migrate
+from thermocline.daemon.store.database.schema import MIGRATIONS
+from thermocline.daemon.store.records import memories, tree_rows
+from thermocline.daemon.store.records.memory_rows import index_new
 
 
 @pytest.fixture(scope="session")

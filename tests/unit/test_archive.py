@@ -19,10 +19,11 @@ from thermocline.daemon.cloud.archive import FORMAT, Manifest, read, spool, writ
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, DiskFull, InvalidInput, StoreDamaged
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import apply, key_values, memories
+from thermocline.daemon.store import apply
 from thermocline.daemon.store.apply import rows_in
-from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Transaction
+from thermocline.daemon.store.database.schema import MIGRATIONS
+from thermocline.daemon.store.database.transaction import Transaction
+from thermocline.daemon.store.records import key_values, memories
 from thermocline.sync import HybridClock
 
 NOW = 1_750_000_000.0

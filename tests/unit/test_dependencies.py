@@ -117,7 +117,7 @@ def test_imports_inside_functions_and_of_the_other_package_are_found():
     assert reached(ROOT / "daemon/cli/local.py") == {
         *("app", "client", "config", "doctor", "runtime", "tui"),
     }
-    assert "sync" in reached(ROOT / "daemon/store/rows.py")
+    assert "sync" in reached(ROOT / "daemon/store/database/rows.py")
     assert reached(ROOT / "tui/app.py") == {"client"}
 
 

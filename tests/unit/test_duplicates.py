@@ -7,7 +7,7 @@ from pathlib import Path
 
 from thermocline.daemon.language.comparison import find_duplicates
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store.similar import said_already
+from thermocline.daemon.store.records.similar import said_already
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "data" / "duplicates.json"
 PAIRS = json.loads(FILE.read_text(encoding="utf-8"))

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import InvalidInput
-from thermocline.daemon.store import memory_md
-from thermocline.daemon.store.memory_md import BEGIN, END
+from thermocline.daemon.store.records import memory_md
+from thermocline.daemon.store.records.memory_md import BEGIN, END
 
 PAGE = "# Title\n\n- **Name:** Ada\n"
 

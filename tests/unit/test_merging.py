@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.store.merging import stranded
+from thermocline.daemon.store.records.merging import stranded
 
 
 def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end():

@@ -11,7 +11,9 @@ from desks import Desk, Replica, meet
 
 from thermocline.daemon.files.workspace_files import write_files
 from thermocline.daemon.memory.agent_files import LARGEST
-from thermocline.daemon.store import apply, history, notes, outbox, rows
+from thermocline.daemon.store import apply, outbox
+from thermocline.daemon.store.database import rows
+from thermocline.daemon.store.records import history, notes
 from thermocline.sync import Clocks, Cursor, Received, Row
 
 NOTE = "memory/note.md"

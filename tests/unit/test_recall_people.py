@@ -12,7 +12,7 @@ from store_parts import transaction
 
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.recall.query import parse
-from thermocline.daemon.store import memories, names
+from thermocline.daemon.store.records import memories, names
 
 NOW = 1_790_000_000.0
 NAMES = (

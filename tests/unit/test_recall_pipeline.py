@@ -15,7 +15,7 @@ from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.recall.answer import Answer
 from thermocline.daemon.recall.recall import Request, recall
-from thermocline.daemon.store.selecting import Filters
+from thermocline.daemon.store.records.selecting import Filters
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
 WORDS = st.sampled_from(

@@ -16,7 +16,7 @@ from thermocline.daemon.recall.query import (
     match_expression,
     parse,
 )
-from thermocline.daemon.store.schema import MIGRATIONS
+from thermocline.daemon.store.database.schema import MIGRATIONS
 
 NOW = dt.datetime(2023, 8, 16, 14, 30, tzinfo=dt.UTC).timestamp()
 PEOPLE = [

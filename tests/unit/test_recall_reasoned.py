@@ -12,7 +12,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.tree_nodes import NamedCategory
 from thermocline.daemon.recall.answer import Answer
 from thermocline.daemon.recall.recall import Request, recall
-from thermocline.daemon.store.selecting import Filters
+from thermocline.daemon.store.records.selecting import Filters
 
 NOW = 1_790_000_000.0
 MORNING = (NamedCategory("people/ana", 0.9, "what she drinks is about her"),)

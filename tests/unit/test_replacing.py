@@ -12,7 +12,7 @@ from thermocline.daemon.language.comparison import judge_pair
 from thermocline.daemon.language.normal_form import LONGEST
 from thermocline.daemon.language.replacing import replaces
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store.similar import contradicted_by
+from thermocline.daemon.store.records.similar import contradicted_by
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -9,9 +9,9 @@ from store_parts import transaction
 
 from thermocline.daemon.memory.checks import check_text
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import memories
-from thermocline.daemon.store.memory_rows import index_new
-from thermocline.daemon.store.similar import find_same
+from thermocline.daemon.store.records import memories
+from thermocline.daemon.store.records.memory_rows import index_new
+from thermocline.daemon.store.records.similar import find_same
 
 NOW = 1_800_000_000.0
 

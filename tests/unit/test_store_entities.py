@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from store_parts import transaction
 
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import entity_rows, memories, merging
-from thermocline.daemon.store.entities import around, known, most_mentioned, named_like
+from thermocline.daemon.store.records import entity_rows, memories, merging
+from thermocline.daemon.store.records.entities import around, known, most_mentioned, named_like
 
 NOW = 10.0
 

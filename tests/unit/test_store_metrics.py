@@ -7,8 +7,8 @@ import time
 
 from store_parts import transaction
 
-from thermocline.daemon.store import meta, rows
-from thermocline.daemon.store.documents import metrics_document
+from thermocline.daemon.store.database import meta, rows
+from thermocline.daemon.store.records.documents import metrics_document
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from store_parts import transaction
 
-from thermocline.daemon.store import meta
+from thermocline.daemon.store.database import meta
 
 
 class Count(msgspec.Struct):

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from thermocline.daemon.store.database import in_pages
+from thermocline.daemon.store.database.memory_database import in_pages
 
 
 def test_every_row_comes_once():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus, thesaurus
-from thermocline.daemon.store.schema import INDEX_VERSION
+from thermocline.daemon.store.database.schema import INDEX_VERSION
 
 _FILES = """
 dog | en: dog, puppy, furry friend | de: hund, welpe | es: perro | fr: chien | zh: 狗 | nl: hond
@@ -86,7 +86,7 @@ def test_a_short_word_is_no_form_of_a_shorter_one():
 def test_the_version_of_the_index_is_that_of_the_concepts():
     known = thesaurus()
     assert known.version >> 12 == INDEX_VERSION // 10, (
-        f"set INDEX_VERSION in daemon/store/schema.py to 10 * {known.version >> 12:_} + 1"
+        f"set INDEX_VERSION in daemon/store/database/schema.py to 10 * {known.version >> 12:_} + 1"
     )
 
 

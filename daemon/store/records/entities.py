@@ -21,9 +21,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ..language.names import mentions
-from ..memory.indexing import fold
-from ..memory.records import (
+from ...language.names import mentions
+from ...memory.indexing import fold
+from ...memory.records import (
     ENTITY_TYPES,
     LONGEST_NAME,
     UNKNOWN_TYPE,

@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ..errors import Conflict
-from ..memory.records import Session, SessionStatus
-from .record_kind import RecordKind, is_short
-from .transaction import Transaction
+from ...errors import Conflict
+from ...memory.records import Session, SessionStatus
+from ..database.record_kind import RecordKind, is_short
+from ..database.transaction import Transaction
 
 # The ids that an error names, of sessions with one name.
 _SHOWN_ALIKE: Final = 5

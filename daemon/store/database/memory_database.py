@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import (
+from ...errors import (
     NO_FILES,
     Conflict,
     DiskFull,
@@ -20,7 +20,7 @@ from ..errors import (
     out_of_files,
     translate_os,
 )
-from ..runtime import atomic
+from ...runtime import atomic
 from . import chunk_database
 from .connection import CACHE_KB, ReadingConnection, connect, lost_words
 from .schema import COUNTED, Migration

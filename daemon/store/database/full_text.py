@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from ..errors import StoreDamaged
-from ..language.meaning import index_codes
-from ..memory.indexing import index_text
-from ..memory.stemming import terms_of
+from ...errors import StoreDamaged
+from ...language.meaning import index_codes
+from ...memory.indexing import index_text
+from ...memory.stemming import terms_of
 from .connection import varints
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
 from .transaction import IndexEntry, Transaction

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from ..memory.records import Pair
-from .record_kind import Projection, RecordKind, is_text
-from .transaction import Transaction
+from ...memory.records import Pair
+from ..database.record_kind import Projection, RecordKind, is_text
+from ..database.transaction import Transaction
 
 PAIRS: Final = RecordKind(
     "pair",

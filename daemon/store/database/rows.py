@@ -25,8 +25,8 @@ from thermocline.sync import (
     version_of,
 )
 
-from ..errors import Conflict, StoreDamaged
-from .database import in_pages
+from ...errors import Conflict, StoreDamaged
+from .memory_database import in_pages
 from .transaction import Transaction
 
 # Called in the transaction after a row was written, with the versions before and after.

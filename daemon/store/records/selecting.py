@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ..memory.records import Memory, Order, Tier
-from ..memory.scoring import COLD, HOT, WARM, Scoring, score
+from ...memory.records import Memory, Order, Tier
+from ...memory.scoring import COLD, HOT, WARM, Scoring, score
+from ..database.connection import INSIDE
 from . import tree_rows
-from .connection import INSIDE
 from .memory_rows import FIELDS, SELECT, from_row
 
 # The scores of each tier, from the first to below the second.

@@ -27,11 +27,11 @@ import msgspec
 
 from thermocline.sync import Row
 
-from ..errors import ThermoclineError
-from ..memory.checks import check_time
-from . import rows
-from .rows import Kind
-from .transaction import Transaction
+from ...errors import ThermoclineError
+from ...memory.checks import check_time
+from ..database import rows
+from ..database.rows import Kind
+from ..database.transaction import Transaction
 
 _OF_MEMORY: Final = "kind = 'uses' AND live AND id > ?1 || '/' AND id < ?1 || '0'"
 _RECOUNT: Final = f"""

@@ -15,13 +15,13 @@ import msgspec
 
 from thermocline.sync import Row, Stamp
 
-from ..errors import InvalidInput
-from ..memory import agent_files, lines
-from ..memory.checks import check_time
-from . import rows
+from ...errors import InvalidInput
+from ...memory import agent_files, lines
+from ...memory.checks import check_time
+from ..database import rows
+from ..database.rows import JoinResult, Kind
+from ..database.transaction import Transaction
 from .history import CONFLICT
-from .rows import JoinResult, Kind
-from .transaction import Transaction
 
 
 class Note(msgspec.Struct, frozen=True):

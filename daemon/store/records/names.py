@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ..language.meaning import is_word, roles_in
-from ..memory.indexing import fold, index_words, is_unspaced
-from .transaction import Transaction
+from ...language.meaning import is_word, roles_in
+from ...memory.indexing import fold, index_words, is_unspaced
+from ..database.transaction import Transaction
 
 NAME_WORD: Final = re.compile(r"[^\W_]+")
 _BEGINNING: Final = 2

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
-from ..config.settings import Rules
-from ..memory import markdown, tree_nodes
-from ..memory.scoring import record
-from . import hot_rows, memory_md, meta, tree_rows
+from ...config.settings import Rules
+from ...memory import markdown, tree_nodes
+from ...memory.scoring import record
+from ..database import meta
+from ..database.transaction import StateFile, Transaction
+from . import hot_rows, memory_md, tree_rows
 from .memory_rows import SELECT, from_row
-from .transaction import StateFile, Transaction
 
 HOT_FILE: Final = "hot-memory-state.json"
 WARM_FILE: Final = "warm-memory.json"

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ..errors import InvalidInput
-from ..runtime import atomic
+from ...errors import InvalidInput
+from ...runtime import atomic
 
 BEGIN: Final = "<!-- thermocline:begin -->"
 END: Final = "<!-- thermocline:end -->"

@@ -14,11 +14,11 @@ from typing import Any, Final, get_type_hints
 
 import msgspec
 
-from ..language.speech import Turn
-from ..memory.messages import Spoken
-from .database import first_value
+from ...language.speech import Turn
+from ...memory.messages import Spoken
+from ..database.memory_database import first_value
+from ..database.transaction import Transaction
 from .memory_rows import KIND
-from .transaction import Transaction
 
 # An entry about a whole conversation is made from its beginning, its end, and this many characters
 # of each turn that was already read.

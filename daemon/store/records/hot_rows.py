@@ -11,19 +11,20 @@ import msgspec
 
 from thermocline.sync import Row
 
-from ..config.settings import Rules
-from ..errors import InvalidInput
-from ..memory import hot
-from ..memory.hot import Displaced, Entry, EntryKey, HotState
-from ..memory.hot.state import OBJECTS
-from ..memory.metadata import extract
-from ..memory.records import Json, Memory
-from ..memory.scoring import HOT, score_of
-from ..memory.similarity import exact_key
-from . import memories, memory_rows, rows
+from ...config.settings import Rules
+from ...errors import InvalidInput
+from ...memory import hot
+from ...memory.hot import Displaced, Entry, EntryKey, HotState
+from ...memory.hot.state import OBJECTS
+from ...memory.metadata import extract
+from ...memory.records import Json, Memory
+from ...memory.scoring import HOT, score_of
+from ...memory.similarity import exact_key
+from ..database import rows
+from ..database.rows import Kind
+from ..database.transaction import Transaction
+from . import memories, memory_rows
 from .memory_rows import SELECT, from_row
-from .rows import Kind
-from .transaction import Transaction
 
 # A hot state of 5 KB has room for at most about thirty promoted memories.
 _PROMOTED_AT_MOST: Final = 40

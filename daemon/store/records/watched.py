@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from ..errors import InvalidInput
-from .record_kind import RecordKind
-from .transaction import Transaction
+from ...errors import InvalidInput
+from ..database.record_kind import RecordKind
+from ..database.transaction import Transaction
 
 # Published when a path is added or removed, here or on another device.
 EVENT: Final = "files.watched"

@@ -15,13 +15,13 @@ import msgspec
 
 from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
 
-from ..errors import Conflict
-from ..language.comparison import contradicts, is_duplicate
-from ..memory.checks import REFERENCES, TAGS
-from ..memory.records import CONSOLIDATED, Memory, Metadata, outranks
-from . import rows
+from ...errors import Conflict
+from ...language.comparison import contradicts, is_duplicate
+from ...memory.checks import REFERENCES, TAGS
+from ...memory.records import CONSOLIDATED, Memory, Metadata, outranks
+from ..database import rows
+from ..database.transaction import Transaction
 from .memory_rows import GAVE, KIND, fetch, restore_merged, rewrite, there, to_row, unlink
-from .transaction import Transaction
 
 _NEVER: Final[Stamp] = (0, "")
 # Tiny Claw's rule: a repeated statement is more important.

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..memory.agent_files import EpisodeLine, Reflection, Skill
-from . import full_text
-from .schema import OWN
-from .transaction import IndexEntry, Transaction
+from ...memory.agent_files import EpisodeLine, Reflection, Skill
+from ..database import full_text
+from ..database.schema import OWN
+from ..database.transaction import IndexEntry, Transaction
 
 Item: TypeAlias = Reflection | EpisodeLine | Skill
 KNOWLEDGE: Final = "knowledge"

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
-from ..memory.records import IndexedChunk, IndexedFile
-from ..memory.scoring import DAY
-from . import full_text
-from .chunk_database import SCHEMA
-from .connection import transaction
-from .schema import CHUNK_COUNTS
-from .transaction import IndexEntry
+from ...memory.records import IndexedChunk, IndexedFile
+from ...memory.scoring import DAY
+from ..database import full_text
+from ..database.chunk_database import SCHEMA
+from ..database.connection import transaction
+from ..database.schema import CHUNK_COUNTS
+from ..database.transaction import IndexEntry
 
 INDEX: Final = "chunk_fts"
 _MERGED: Final = "merged_at"

@@ -15,10 +15,11 @@ import msgspec
 
 from thermocline.sync import Row, decode_row, stamp_at
 
-from ..memory.checks import check_time
-from . import rows, uses
-from .rows import Kind
-from .transaction import Transaction
+from ...memory.checks import check_time
+from ..database import rows
+from ..database.rows import Kind
+from ..database.transaction import Transaction
+from . import uses
 
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")
 _LONGEST: Final = 64

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ..errors import StoreDamaged
-from ..memory.scoring import DAY
+from ...errors import StoreDamaged
+from ...memory.scoring import DAY
 from . import rows
 from .rows import Kind
 from .transaction import ClockState, Transaction

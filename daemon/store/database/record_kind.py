@@ -11,8 +11,8 @@ import msgspec
 
 from thermocline.sync import Fields, Row
 
-from ..errors import NotFound
-from ..memory.checks import check_data, check_short, check_text, check_time
+from ...errors import NotFound
+from ...memory.checks import check_data, check_short, check_text, check_time
 from . import full_text, rows
 from .rows import Kind
 from .transaction import IndexEntry, Transaction

@@ -10,24 +10,15 @@ import msgspec
 
 from thermocline.sync import changed
 
-from ..errors import Conflict, NotFound
-from ..language.comparison import is_duplicate
-from ..memory.records import DEFAULT_CATEGORY, Memory
-from ..memory.scoring import score_of, tier_of
-from . import memory_rows, merging, names, rows, tree_rows, uses
-from .memory_rows import (
-    KIND,
-    SELECT,
-    fetch,
-    follow_new,
-    from_row,
-    rewrite,
-    there,
-    to_row,
-    unlink,
-)
+from ...errors import Conflict, NotFound
+from ...language.comparison import is_duplicate
+from ...memory.records import DEFAULT_CATEGORY, Memory
+from ...memory.scoring import score_of, tier_of
+from ..database import rows
+from ..database.transaction import Transaction
+from . import memory_rows, merging, names, tree_rows, uses
+from .memory_rows import KIND, SELECT, fetch, follow_new, from_row, rewrite, there, to_row, unlink
 from .merging import merged_fields
-from .transaction import Transaction
 
 SHORTEST_PREFIX: Final = 4
 

@@ -10,13 +10,13 @@ import msgspec
 
 from thermocline.sync import Fields, Row
 
-from ..errors import InvalidInput
-from ..memory.checks import check_short, check_time
-from ..memory.records import ENTITIES, Entity, keys_named, name_key
-from . import full_text, rows
+from ...errors import InvalidInput
+from ...memory.checks import check_short, check_time
+from ...memory.records import ENTITIES, Entity, keys_named, name_key
+from ..database import full_text, rows
+from ..database.rows import Kind
+from ..database.transaction import IndexEntry, Transaction
 from .entities import Stated, canonical, entity_at, spelling, stated
-from .rows import Kind
-from .transaction import IndexEntry, Transaction
 
 INDEX: Final = "entity_fts"
 _LONGEST: Final = 200

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ..memory.records import is_outside
+from ...memory.records import is_outside
 
 T = TypeVar("T")
 # SQL: whether a memory did not come from outside, as most do not.

@@ -15,18 +15,18 @@ from typing import Final
 
 import msgspec
 
-from ..language.comparison import contradicts, is_duplicate
-from ..language.facets import content_terms
-from ..language.normal_form import LONGEST, is_interchangeable, negations
-from ..language.replacing import may_be_replaced, terms_to_look_up
-from ..memory.indexing import index_text
-from ..memory.records import DEFAULT_CATEGORY, Memory, is_outside, outranks
-from ..memory.similarity import exact_key, text_digest
-from ..memory.stemming import STOP_WORDS
+from ...language.comparison import contradicts, is_duplicate
+from ...language.facets import content_terms
+from ...language.normal_form import LONGEST, is_interchangeable, negations
+from ...language.replacing import may_be_replaced, terms_to_look_up
+from ...memory.indexing import index_text
+from ...memory.records import DEFAULT_CATEGORY, Memory, is_outside, outranks
+from ...memory.similarity import exact_key, text_digest
+from ...memory.stemming import STOP_WORDS
+from ..database.transaction import Transaction
 from . import memories, memory_rows, merging
 from .memory_rows import SELECT, from_row
 from .selecting import at_rows
-from .transaction import Transaction
 
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
 # The first would end the quoted word; the rest are in "isn't", which may be written "is not".

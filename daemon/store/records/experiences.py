@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from thermocline.sync import Row
 
-from ..memory.experiences import (
+from ...memory.experiences import (
     FADED,
     HALF_LIFE_DAYS,
     Experience,
@@ -20,10 +20,10 @@ from ..memory.experiences import (
     preference_weight,
     seconds_from_whole,
 )
-from . import meta
-from .record_kind import Projection, RecordKind, is_json, is_short, is_text
-from .rows import JoinResult
-from .transaction import Transaction
+from ..database import meta
+from ..database.record_kind import Projection, RecordKind, is_json, is_short, is_text
+from ..database.rows import JoinResult
+from ..database.transaction import Transaction
 
 # The reason recorded in the history for a pruned version.
 PRUNED: Final = "pruned"

@@ -12,16 +12,17 @@ import msgspec
 
 from thermocline.sync import Clocks, Fields, Row, Stamp, stamps
 
-from ..errors import InvalidInput, StoreDamaged
-from ..memory import checks
-from ..memory.indexing import indexed_columns
-from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
-from ..memory.scoring import record_size, score_of
-from ..memory.similarity import text_digest
-from . import entity_rows, full_text, names, rows, tree_rows, uses
-from .database import in_pages
-from .rows import ROWS, Kind
-from .transaction import DeletedMemory, IndexEntry, StateFile, Transaction
+from ...errors import InvalidInput, StoreDamaged
+from ...memory import checks
+from ...memory.indexing import indexed_columns
+from ...memory.records import DEFAULT_CATEGORY, Memory, Metadata
+from ...memory.scoring import record_size, score_of
+from ...memory.similarity import text_digest
+from ..database import full_text, rows
+from ..database.memory_database import in_pages
+from ..database.rows import ROWS, Kind
+from ..database.transaction import DeletedMemory, IndexEntry, StateFile, Transaction
+from . import entity_rows, names, tree_rows, uses
 
 # `group` is an SQL keyword; its column is `grp`.
 FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)

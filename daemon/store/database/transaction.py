@@ -13,7 +13,7 @@ import msgspec
 
 from thermocline.sync import HybridClock, Row, Stamp
 
-from ..config.settings import Rules
+from ...config.settings import Rules
 
 # A state file that shows the memory.
 StateFile: TypeAlias = Literal["hot", "warm", "tree", "metrics"]

@@ -9,14 +9,14 @@ import msgspec
 
 from thermocline.sync import Row
 
-from ..errors import InvalidInput, StoreDamaged
-from ..memory import tree as trees
-from ..memory import tree_nodes
-from ..memory.checks import CATEGORY_CHARS, check_category
-from ..memory.tree_nodes import ROOT, Node, one_line
-from . import rows
-from .rows import Kind
-from .transaction import Transaction
+from ...errors import InvalidInput, StoreDamaged
+from ...memory import tree as trees
+from ...memory import tree_nodes
+from ...memory.checks import CATEGORY_CHARS, check_category
+from ...memory.tree_nodes import ROOT, Node, one_line
+from ..database import rows
+from ..database.rows import Kind
+from ..database.transaction import Transaction
 
 
 class Category(msgspec.Struct, frozen=True):

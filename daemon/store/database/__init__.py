@@ -1,0 +1,1 @@
+"""The SQLite databases of one agent: connections, tables, transactions, and rows of any kind."""
