@@ -57,8 +57,10 @@ class LiveSettings:
         """Reload on request, and when a file has changed, until cancelled."""
         self._warn(problems)
         while True:
+            # Cancelled while the event is set, `asyncio.wait_for` of Python 3.11 would not end.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(requested.wait(), self.settings.config.check_seconds)
+                async with asyncio.timeout(self.settings.config.check_seconds):
+                    await requested.wait()
             stamps = self._stamps()
             if requested.is_set() or stamps != self._seen:
                 requested.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections.abc import Iterator
@@ -10,6 +11,11 @@ from typing import Any
 
 import pytest
 from daemon_process import Daemon
+
+from thermocline.daemon.config import load
+from thermocline.daemon.config.live import LiveSettings
+from thermocline.daemon.runtime.problems import Problems
+from thermocline.daemon.runtime.service_manager import ServiceManager
 
 BAD: tuple[tuple[Any, str], ...] = (
     ("{", "config.json"),
@@ -145,3 +151,19 @@ def test_a_file_that_goes_away_shows_and_its_return_mends_it(configured, eventua
     configured.write({"warm": {"max_kb": 22}})
     eventually(lambda: configured.warm_kb() == 22, "the file is in force again")
     assert configured.problems() == {}
+
+
+@pytest.mark.parametrize("ticks", range(3))
+async def test_it_ends_though_a_reload_was_requested_just_before(tmp_path, ticks):
+    env = {"HOME": str(tmp_path)}
+    live = LiveSettings(load(env), env, None, ())
+    requested = asyncio.Event()
+    running = asyncio.create_task(live.run(requested, Problems(), ServiceManager({})))
+    await asyncio.sleep(0.01)
+    requested.set()
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    running.cancel()
+    done, _ = await asyncio.wait([running], timeout=5)
+    running.cancel()
+    assert done

@@ -514,7 +514,7 @@ async def test_sealing_anew_and_pruning_read_few_rows_however_many_there_are(sql
 
 async def synced(member: Member) -> None:
     """A round, repeated as the replicator does while another device writes."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await member.sync()
