@@ -302,10 +302,8 @@ BEFORE_ACT: Final = r"(?i)\W{0,3}(?:(?:{secret_act})\b|{~secret_act})"
 UNLIKE: Final = (
     r"(?i)\b(?:{secret_unlike})(?: (?:code|number|nummer|código|numéro))?(?: (?:{secret_is}))?\W*$"
 )
-# "The gate has a new lock, 66218".
-APPOSED: Final = r"(?i)\b(?:{secret_entry}), $"
-# Whatever is said to be nobody's business.
-NOBODYS: Final = r"(?i)\b(?:{secret_kept})\b"
+# In a list, or "the gate has a new lock, 66218".
+LISTED: Final = r"(?i): $|\b(?:{secret_entry}), $"
 # A word or a few that somebody is asked for: "my phone word, it's bluetick pancake".
 NAMED_WORDS: Final = (
     r"(?P<before>(?i:\b(?:{secret_word})\b[^.!?\n\[]{0,50}?(?:\b(?:{secret_is})|[:=,?])[: ]{1,2}))"

@@ -27,9 +27,7 @@ _KINDS: Final = {
 # The letters of the shortest secret that has nothing but letters, and that nothing names.
 _SHORTEST: Final = 16
 _LEAST_REPEATED: Final = 4
-# Where "(the database password)" may stand behind the value.
-_AFTER: Final = 40
-# So far from what it opens even a code of three digits stands.
+# Where "(the database password)" may stand behind a value, and what a code of three digits opens.
 _NEAR: Final = 40
 # A word in small letters that may be a password; shorter ones describe it.
 _LEAST_WORD: Final = 10
@@ -37,8 +35,7 @@ _LEAST_WORD: Final = 10
 _WITH_DIGITS: Final = frozenset({forms.CARD, forms.CODE, forms.IBAN, forms.NUMBER, forms.RESCUE})
 _DIGIT: Final = re.compile("[0-9]")
 _LONG: Final = re.compile(r"\S{15}")  # as every secret that its shape tells
-# What took the place of a secret names no other.
-_MARK: Final = re.compile(r"\[\w+ removed\]")
+_MARK: Final = re.compile(r"\[\w+ removed\]")  # which names no other secret
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 # Letters beside digits or signs, and several words of which one is large.
 _MIXED: Final = re.compile(
@@ -114,7 +111,7 @@ def _clear(
             continue
         if not cues or (has_cue and any(cue in folded for cue in cues)):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
-    if in_talk and _secret_words().any_in(folded):
+    if in_talk and _said("secret_word").any_in(folded):
         text = compiled(forms.NAMED_WORDS).sub(_replacing(_named_words, counts, secrets), text)
     if in_talk and has_digit:
         text = forms.VARIED.sub(_replacing(lambda _: "password", counts, secrets), text)
@@ -132,19 +129,15 @@ def _naming_codes() -> Finder:
 
 
 @cache
-def _secret_words() -> Finder:
-    return Finder(("", rf"\b(?:{item})\b", None) for item in each("secret_word"))
-
-
-@cache
-def _same_as() -> Finder:
-    return Finder(("", rf"\b(?:{item})\b", None) for item in each("same_as"))
+def _said(name: str) -> Finder:
+    """Finds the cues of a name in folded text, by which most texts need no search."""
+    return Finder(("", rf"\b(?:{item})\b", None) for item in each(name))
 
 
 def _note_same_codes(text: str, secrets: dict[str, str]) -> None:
     """Add codes that are said to be a secret's: in the same sentence, or named before it."""
     # Looking for what is said takes longer than all the rest.
-    if not (_DIGIT.search(text) and _same_as().any_in(text.casefold())):
+    if not (_DIGIT.search(text) and _said("same_as").any_in(text.casefold())):
         return
     for match in compiled(forms.SAME_CODE).finditer(text):
         other = match["other"] or ""
@@ -289,15 +282,14 @@ def _assigned(match: re.Match[str]) -> str:
     return "token" if name == "token" else "password"
 
 
-def _in_xml(match: re.Match[str]) -> str:
-    return "" if forms.PLACEHOLDER.match(match["value"]) else "password"
-
-
 def _is_secret(value: str, name: str, match: re.Match[str]) -> bool:
     if forms.PLACEHOLDER.match(value) or (value.isdigit() and len(value) < 4):
         return False
     if "=" in match["how"]:
-        return name[0] == "p" or not (value.isdigit() or _is_variable(value, match))
+        # "token = current" is an assignment in a program.
+        is_bare = match["bare"] is not None and match["how"].startswith(" ")
+        is_variable = is_bare and value.replace("_", "").isalpha()
+        return name[0] == "p" or not (value.isdigit() or is_variable)
     varied = any(map(str.isdigit, value))
     if match["of"] and not varied:
         return False
@@ -306,12 +298,6 @@ def _is_secret(value: str, name: str, match: re.Match[str]) -> bool:
     if name == "pass" and not (varied and len(value) > 6):
         return False
     return _is_unlike_prose(value, match)
-
-
-def _is_variable(value: str, match: re.Match[str]) -> bool:
-    """Whether it is an assignment in a program: `token = current`."""
-    bare = match["bare"] is not None and match["how"].startswith(" ")
-    return bare and value.replace("_", "").isalpha()
 
 
 def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
@@ -386,9 +372,10 @@ def _opening(match: re.Match[str]) -> str:
         return ""
     if value[-1] != "#" and compiled(forms.UNLIKE).search(before):
         return ""
-    around = forms.BOX_BEFORE.findall(before)[0] + forms.BOX_AFTER.findall(text, end)[0]
-    if len(value) > _LEAST_REPEATED and compiled(forms.NOBODYS).search(around):
-        return "password"
+    if len(value) > _LEAST_REPEATED:
+        around = forms.BOX_BEFORE.findall(before)[0] + forms.BOX_AFTER.findall(text, end)[0]
+        if _said("secret_kept").any_in(around.casefold()):
+            return "password"
     ends, digits = value[-1] in "#*", sum(map(str.isdigit, value))
     behind = compiled(forms.BEHIND_LOCK).search(before)
     is_near = behind and behind.end() - behind.start() < _NEAR
@@ -396,8 +383,7 @@ def _opening(match: re.Match[str]) -> str:
     if digits < least or (not behind and forms.ORDINARY.fullmatch(value)):
         return ""
     is_code = ends or value.count("-") > 1 or forms.RANDOM.search(value) is not None
-    is_listed = before.endswith(": ") or " removed]" in before.rpartition(".")[2]
-    is_listed = is_listed or compiled(forms.APPOSED).search(before) is not None
+    is_listed = " removed]" in before.rpartition(".")[2] or compiled(forms.LISTED).search(before)
     acts = compiled(forms.BEHIND_ACT).search(before) or compiled(forms.BEFORE_ACT).match(text, end)
     if not behind and (is_code or is_listed or acts):
         behind = compiled(forms.BEHIND_ENTRY).search(before)
@@ -412,7 +398,11 @@ def _named_words(match: re.Match[str]) -> str:
     prose = not_topics() - words("leading")
     if not prose.isdisjoint(tokens) or any(map(forms.COMMON.fullmatch, tokens)):
         return ""
-    return "password" * (forms.PLACEHOLDER.match(match["value"]) is None)
+    return _unless_placeholder(match)
+
+
+def _unless_placeholder(match: re.Match[str]) -> str:
+    return "" if forms.PLACEHOLDER.match(match["value"]) else "password"
 
 
 def _token(match: re.Match[str]) -> str:
@@ -429,7 +419,7 @@ def _token(match: re.Match[str]) -> str:
     if forms.PLACEHOLDER.match(value) or (forms.COMMON.fullmatch(value) and not after):
         return ""
     before = match.string[max(0, match.start() - forms.BEFORE) : match.start()]
-    folded = match.string[max(0, match.start() - forms.BEFORE) : match.end() + _AFTER].casefold()
+    folded = match.string[max(0, match.start() - forms.BEFORE) : match.end() + _NEAR].casefold()
     if not any(name in folded for name in _names()):
         return ""
     if is_word:
@@ -464,19 +454,9 @@ def _flag(match: re.Match[str]) -> str:
 
 # Words in every match of some rules, in lower case; most texts can skip these rules.
 _PHRASES: Final = (
-    *(
-        "phrase",
-        "frase",
-        "seed",
-        "wallet",
-        "words are",
-        "words:",
-        "wörter",
-        "wiederherstellung",
-        "sicherung",
-    ),
-    *("mnemonic", "mnémonique", "ledger", "trezor", "metamask", "助记词"),
-)
+    "phrase", "frase", "seed", "wallet", "words are", "words:", "wörter", "wiederherstellung",
+    "sicherung", "mnemonic", "mnémonique", "ledger", "trezor", "metamask", "助记词",
+)  # fmt: skip
 _NAMING: Final = ("pass", "token", "secret", "key")
 
 
@@ -504,7 +484,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
         (forms.assigned(), _assigned, _names()),
         (compiled(forms.ASSIGNED_UNSPACED), lambda _: "password", ()),
         (forms.CANDIDATE, _token, _names()),
-        (forms.IN_XML, _in_xml, ()),
+        (forms.IN_XML, _unless_placeholder, ()),
         (forms.WORDS_IN_A_ROW, _seed, _names()),
         (forms.RESCUE, lambda _: "password", ()),
         (forms.NUMBER, _number, ()),
