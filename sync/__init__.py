@@ -13,20 +13,10 @@ from .failures import (
     Waiting,
 )
 from .file_remote import FileRemote
-from .ports import (
-    Applied,
-    Cursor,
-    Local,
-    Pending,
-    Received,
-    Remote,
-    Result,
-    SqlStatement,
-    Usage,
-    Value,
-)
+from .ports import Applied, Cursor, Local, Remote, Result, SqlStatement, Usage
 from .replica import Device, Polls, Replica
 from .replicator import Replicator, Round, State, Timing, poll_interval
+from .row_format import Pending, Received, Value
 from .rows import (
     ABSENT,
     Clocks,

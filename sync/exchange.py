@@ -15,8 +15,9 @@ from typing import Final
 import msgspec
 
 from .failures import KeyMissing, Refused, RowTooLarge, SchemaMissing, TryLater
-from .ports import Cursor, Local, Pending, Received, Unreadable
+from .ports import Cursor, Local
 from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Replica
+from .row_format import Pending, Received, Unreadable
 from .sealing import proofs
 
 PAGE_ROWS: Final = 2000

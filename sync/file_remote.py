@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from .failures import Refused, SyncError, TryLater, classify, made
-from .ports import Result, SqlStatement, Value, check, plain
+from .ports import Result, SqlStatement, check, plain
+from .row_format import Value
 
 # The limits of a server, so that what works here works there: of one answer, and of one value.
 MOST_ANSWER_BYTES: Final = 10_000_000

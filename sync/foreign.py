@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from .ports import Remote, Value, pages, rows_of
+from .ports import Remote, pages, rows_of
+from .row_format import Value
 
 # Its first release had no agents.
 NAMELESS: Final = "default"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
 from .failures import Refused, RowTooLarge
-from .rows import Row
-
-if TYPE_CHECKING:
-    from .row_format import RowFormat
+from .row_format import Pending, Received, RowFormat, Unreadable, Value
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -23,37 +20,6 @@ class Cursor(msgspec.Struct, frozen=True):
     # Of the order; empty if the agent has no rows there, or before the first contact.
     epoch: str = ""
     seq: int = 0  # of the last row
-
-
-class Pending(msgspec.Struct, frozen=True):
-    """A row that the remote does not have in this version."""
-
-    row: Row
-    version: str  # its digest
-    # The digest of the version that the remote had when this device last saw it; None: the remote
-    # had none. A push only replaces this version.
-    seen: str | None
-
-
-class Received(msgspec.Struct, frozen=True):
-    """A row from the remote, with its digest there."""
-
-    row: Row
-    version: str
-
-
-Value: TypeAlias = str | int | float | None
-# Kind, id, the version seen, the version, data and clocks.
-Columns: TypeAlias = tuple[str, str, str | None, str, str | None, str]
-
-
-class Unreadable(msgspec.Struct, frozen=True):
-    """A row on the remote that is invalid, or too large for an answer."""
-
-    kind: str
-    id: str
-    version: str | None  # the version on the remote, if known, as it is for `Pending.seen`
-    reason: str  # what is wrong with it
 
 
 class Applied(msgspec.Struct, frozen=True):

@@ -16,19 +16,8 @@ import msgspec
 from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
-from .ports import (
-    Cursor,
-    Pending,
-    Received,
-    Remote,
-    SqlStatement,
-    Unreadable,
-    Value,
-    pages,
-    rows_of,
-    whole,
-)
-from .row_format import COLUMNS, RowFormat
+from .ports import Cursor, Remote, SqlStatement, pages, rows_of, whole
+from .row_format import COLUMNS, Pending, Received, RowFormat, Unreadable, Value
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000

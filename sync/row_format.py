@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from .clock import TOO_HIGH
-from .ports import Columns, Pending, Received, Unreadable, Value
 from .rows import Row, decode_row, digest
 
+Value: TypeAlias = str | int | float | None
+# Kind, id, the version seen, the version, data and clocks.
+Columns: TypeAlias = tuple[str, str, str | None, str, str | None, str]
 # What `RowFormat.received` takes.
 COLUMNS: Final = "kind, id, version, data, clocks"
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A row that the remote does not have in this version."""
+
+    row: Row
+    version: str  # its digest
+    # The digest of the version that the remote had when this device last saw it; None: the remote
+    # had none. A push only replaces this version.
+    seen: str | None
+
+
+class Received(msgspec.Struct, frozen=True):
+    """A row from the remote, with its digest there."""
+
+    row: Row
+    version: str
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A row on the remote that is invalid, or too large for an answer."""
+
+    kind: str
+    id: str
+    version: str | None  # the version on the remote, if known, as it is for `Pending.seen`
+    reason: str  # what is wrong with it
 
 
 class RowFormat:

@@ -22,7 +22,8 @@ from libsql_client.hrana.convert import _batch_to_proto, _error_from_proto, _stm
 from libsql_client.http import HttpClient
 
 from .failures import Refused, SyncError, classify, made, pause
-from .ports import Result, SqlStatement, Usage, Value, address, check, whole
+from .ports import Result, SqlStatement, Usage, address, check, whole
+from .row_format import Value
 
 T = TypeVar("T")
 # How long a connection is kept for the next call.

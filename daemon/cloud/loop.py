@@ -27,8 +27,7 @@ from thermocline.sync import (
     Waiting,
     version_of,
 )
-from thermocline.sync.ports import Unreadable
-from thermocline.sync.row_format import RowFormat
+from thermocline.sync.row_format import RowFormat, Unreadable
 from thermocline.sync.sealing.proofs import fingerprint
 
 from ..errors import NotFound, ThermoclineError, Unavailable

@@ -24,7 +24,7 @@ from msgspec import UNSET, UnsetType
 
 from ..config.settings import Ingest
 from ..errors import Conflict, InvalidInput, ModelUnavailable, TooLarge, reason_of
-from ..language.notes import CATEGORIES, NoteFact, read_note
+from ..language.extraction.notes import CATEGORIES, NoteFact, read_note
 from ..language.secrets import clear, without_secrets
 from ..language.standing import is_standing_statement
 from ..memory import checks

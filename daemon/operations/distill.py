@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from ..config.settings import Distillation
 from ..errors import InvalidInput
-from ..language.distilling import stages_of
+from ..language.extraction.distilling import stages_of
 from ..language.secrets import clear
 from ..memory import checks
 from ..memory.messages import Message, conversation_tokens

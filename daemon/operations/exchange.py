@@ -20,7 +20,7 @@ from ..errors import InvalidInput, translate_os
 from ..importers import state_files, warm_file
 from ..importers.intake import ImportReport, Intake
 from ..importers.systems import evoclaw
-from ..language.extraction import extract_turns
+from ..language.extraction.extraction import extract_turns
 from ..language.secrets import cleared, without_secrets
 from ..language.speech import Turn
 from ..memory.checks import check_text

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from ..errors import InvalidInput
-from ..language.distilling import without
+from ..language.extraction.distilling import without
 from ..language.secrets import secrets_of
 from ..language.standing import is_standing_statement
 from ..memory import checks, records

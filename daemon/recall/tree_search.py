@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ..language.distilling import core_summary
+from ..language.extraction.distilling import core_summary
 from ..language.secrets import holds_secret
 from ..memory.indexing import index_words
 from ..memory.records import Distilled

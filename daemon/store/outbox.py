@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from thermocline.sync import Cursor, Pending, Row, version_of
-from thermocline.sync.ports import Unreadable
-from thermocline.sync.row_format import RowFormat
+from thermocline.sync.row_format import RowFormat, Unreadable
 from thermocline.sync.rows import digest
 
 from .apply import every

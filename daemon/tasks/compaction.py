@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from ..language.extraction.statements import SpokenSentence, spoken, worth_keeping
 from ..language.sentences import printable
 from ..language.speech import Role, Utterance, role_of
-from ..language.statements import SpokenSentence, spoken, worth_keeping
 from ..memory.messages import (
     OVERHEAD,
     Message,

@@ -8,8 +8,8 @@ from typing import Any, Final, get_args
 import msgspec
 
 from ..config.settings import Distillation
-from ..language import distilling as rules
 from ..language.cues import NEUTRAL
+from ..language.extraction import distilling as rules
 from ..language.speech import role_of
 from ..llm.model import Part
 from ..llm.replies import one_line, one_of, short_list

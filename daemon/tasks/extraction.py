@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from ..errors import TooLarge
 from ..language.comparison import judge
-from ..language.distilling import without
-from ..language.extraction import IMPORTANCE, Kind, Observation, extract_turns
+from ..language.extraction.distilling import without
+from ..language.extraction.extraction import IMPORTANCE, Kind, Observation, extract_turns
 from ..language.secrets import clear
 from ..language.speech import Turn
 from ..language.vocabulary import not_topics

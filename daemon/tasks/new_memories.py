@@ -14,7 +14,7 @@ import msgspec
 from ..config.settings import Rules
 from ..language.cues import NEUTRAL, ONGOING, Signal, signals_of
 from ..language.dates import with_days
-from ..language.extraction import Observation
+from ..language.extraction.extraction import Observation
 from ..language.secrets import without_secrets
 from ..language.standing import is_standing_statement
 from ..language.vocabulary import not_topics

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ..language.notes import NoteFact, read_note
+from ..language.extraction.notes import NoteFact, read_note
 from ..llm.model import Part
 from ..llm.replies import one_line, share_of
 from ..memory.metadata import extract, merge, within

@@ -10,7 +10,14 @@ from typing import Final, get_args
 import msgspec
 
 from ..language.cues import category_of, is_health, is_injected, is_lasting
-from ..language.extraction import HEALTHY, NAMED, STANDS, Observation, extract_turns, profile_of
+from ..language.extraction.extraction import (
+    HEALTHY,
+    NAMED,
+    STANDS,
+    Observation,
+    extract_turns,
+    profile_of,
+)
 from ..language.frames import own_words
 from ..language.names import Mention, MentionedRelation
 from ..language.sentences import sentences

@@ -13,7 +13,7 @@ from typing import Final, get_args
 import msgspec
 from msgspec.structs import replace
 
-from ..language.distilling import MAX_TAGS, Episode, summarise_episode
+from ..language.extraction.distilling import MAX_TAGS, Episode, summarise_episode
 from ..language.secrets import clear
 from ..llm.model import Part
 from ..llm.replies import ends, one_line, one_of, short_list

@@ -21,8 +21,16 @@ import msgspec
 
 from ..clock import COUNTER_BITS
 from ..failures import KeyMissing
-from ..ports import Columns, Pending, Received, Unreadable, Value
-from ..row_format import RowFormat, has_valid_clocks, size_of
+from ..row_format import (
+    Columns,
+    Pending,
+    Received,
+    RowFormat,
+    Unreadable,
+    Value,
+    has_valid_clocks,
+    size_of,
+)
 from ..rows import Stamp, version_of
 from . import KIND
 from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, sealed_length, unseal

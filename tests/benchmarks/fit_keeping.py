@@ -1,4 +1,4 @@
-"""Fits the weights by which a sentence of a talk is kept; see `daemon/language/keeping.py`.
+"""Fits the weights by which a sentence of a talk is kept: `language/extraction/keeping.py`.
 
     python tests/benchmarks/fit_keeping.py
 
@@ -21,8 +21,8 @@ from fit_standing import odds, regression
 from kept_quality import says
 from report import table
 
-from thermocline.daemon.language.extraction import judged
-from thermocline.daemon.language.keeping import signals
+from thermocline.daemon.language.extraction.extraction import judged
+from thermocline.daemon.language.extraction.keeping import signals
 from thermocline.daemon.language.secrets import clear_turns
 from thermocline.daemon.language.speech import Turn
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from running import Running, Wire, request, with_query
 
-from thermocline.daemon.language.extraction import extract_turns
+from thermocline.daemon.language.extraction.extraction import extract_turns
 from thermocline.daemon.language.speech import Turn
 
 _DATA = Path(__file__).with_name("data") / "kept.json"

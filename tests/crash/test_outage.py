@@ -14,8 +14,7 @@ from device import AGENT, Device
 from sealing import owner
 from world import World, disturb
 
-from thermocline.sync.ports import Received
-from thermocline.sync.row_format import RowFormat
+from thermocline.sync.row_format import Received, RowFormat
 from thermocline.sync.sealing.sealed_rows import SealedRows
 
 # Read here: the variables of ours are taken away before a test begins.

@@ -16,7 +16,8 @@ from aiohttp import web
 from daemon_process import until
 
 from thermocline.sync.failures import QuotaSpent, Refused, RowTooLarge, SyncError, TryLater
-from thermocline.sync.ports import SqlStatement, Usage, Value
+from thermocline.sync.ports import SqlStatement, Usage
+from thermocline.sync.row_format import Value
 from thermocline.sync.turso import Limits, TursoRemote, connect
 
 ONE = [SqlStatement("SELECT 1")]

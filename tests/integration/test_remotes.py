@@ -11,7 +11,8 @@ import pytest
 
 from thermocline.sync.failures import Refused, RowTooLarge, SchemaMissing
 from thermocline.sync.file_remote import FileRemote
-from thermocline.sync.ports import Remote, Result, SqlStatement, Value
+from thermocline.sync.ports import Remote, Result, SqlStatement
+from thermocline.sync.row_format import Value
 from thermocline.sync.turso import connect
 
 TABLE = SqlStatement("CREATE TABLE t (id TEXT PRIMARY KEY, v, n INTEGER)")

@@ -17,10 +17,10 @@ from daemon_process import until, wait_until
 from machine import children, cpu_seconds, is_gone
 
 from thermocline.daemon.errors import ShuttingDown
-from thermocline.daemon.language import distilling
-from thermocline.daemon.language.distilling import summarise_episode
-from thermocline.daemon.language.extraction import extract_turns
-from thermocline.daemon.language.notes import read_note
+from thermocline.daemon.language.extraction import distilling
+from thermocline.daemon.language.extraction.distilling import summarise_episode
+from thermocline.daemon.language.extraction.extraction import extract_turns
+from thermocline.daemon.language.extraction.notes import read_note
 from thermocline.daemon.language.speech import Turn
 from thermocline.daemon.memory.messages import Message
 from thermocline.daemon.tasks.compaction import CompactionLimits, compact

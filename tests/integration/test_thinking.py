@@ -11,7 +11,7 @@ import pytest
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.language.notes import NoteFact
+from thermocline.daemon.language.extraction.notes import NoteFact
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.llm.replies import form_of
 from thermocline.daemon.maintenance import rebuilding

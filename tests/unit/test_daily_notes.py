@@ -3,8 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.markdown import items
-from thermocline.daemon.language.notes import (
+from thermocline.daemon.language.extraction.notes import (
     CATEGORIES,
     DECIDED,
     MARKED,
@@ -12,6 +11,7 @@ from thermocline.daemon.language.notes import (
     category_of,
     read_note,
 )
+from thermocline.daemon.language.markdown import items
 
 # In the style of EvoClaw's own notes.
 NOTE = """\

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
 
 import architecture
 import pytest
-from imports import FOLDERS, MAY_IMPORT, ROOT, TABLE, direct, graph, parsed, reached
+from imports import FOLDERS, MAY_IMPORT, ROOT, TABLE, direct, graph, modules_of, parsed, reached
 
 EVERYTHING = "all"
 
@@ -97,6 +98,11 @@ def test_a_folder_imports_only_what_the_table_allows():
         for path in (ROOT / folder).rglob("*.py"):
             more = MAY_IMPORT.get(str(path.relative_to(ROOT)), set())
             assert reached(path) <= MAY_IMPORT[folder] | more, path
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = [path for top in ("daemon", "sync", "tui") for path in (ROOT / top).rglob("*.py")]
+    graphlib.TopologicalSorter({path: modules_of(path) for path in modules}).prepare()
 
 
 def test_the_drawing_has_every_folder_and_an_arrow_or_a_way_for_each_import():

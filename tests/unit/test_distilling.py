@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.language.cues import outcome_of
-from thermocline.daemon.language.distilling import (
+from thermocline.daemon.language.extraction.distilling import (
     SUMMARY_BYTES,
     Distilled,
     core_summary,

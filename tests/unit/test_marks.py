@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.distilling import distil
-from thermocline.daemon.language.extraction import extract_turns
+from thermocline.daemon.language.extraction.distilling import distil
+from thermocline.daemon.language.extraction.extraction import extract_turns
+from thermocline.daemon.language.extraction.notes import read_note
 from thermocline.daemon.language.markdown import items
-from thermocline.daemon.language.notes import read_note
 from thermocline.daemon.language.sentences import sentences
 from thermocline.daemon.language.speech import Turn
 

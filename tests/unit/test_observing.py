@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.distilling import MAX_TAGS, summarise_episode
-from thermocline.daemon.language.extraction import IMPORTANCE, extract_turns, profile_of
+from thermocline.daemon.language.extraction.distilling import MAX_TAGS, summarise_episode
+from thermocline.daemon.language.extraction.extraction import IMPORTANCE, extract_turns, profile_of
 from thermocline.daemon.language.names import MentionedRelation, mentions
 from thermocline.daemon.language.speech import Turn, without_recalled
 

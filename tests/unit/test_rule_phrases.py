@@ -11,8 +11,13 @@ import pytest
 
 from thermocline.daemon.language.comparison import repeats
 from thermocline.daemon.language.cues import emotion_of, outcome_of
-from thermocline.daemon.language.distilling import Distilled, actions_of, core_summary, distil
-from thermocline.daemon.language.extraction import extract_turns
+from thermocline.daemon.language.extraction.distilling import (
+    Distilled,
+    actions_of,
+    core_summary,
+    distil,
+)
+from thermocline.daemon.language.extraction.extraction import extract_turns
 from thermocline.daemon.language.names import people
 from thermocline.daemon.language.sentences import sentences, shortened
 from thermocline.daemon.language.speech import Turn, utterances

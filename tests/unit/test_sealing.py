@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from thermocline.sync import Clocks, Pending, Received, Row, deletion, version_of
 from thermocline.sync.clock import TOO_HIGH
 from thermocline.sync.failures import KeyMissing
-from thermocline.sync.ports import Unreadable
 from thermocline.sync.replica import ListedRow
-from thermocline.sync.row_format import RowFormat
+from thermocline.sync.row_format import RowFormat, Unreadable
 from thermocline.sync.sealing import cipher, keyring, packing
 from thermocline.sync.sealing.cipher import Unsealable
 from thermocline.sync.sealing.keyring import Keyring

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.language.extraction import extract_turns
-from thermocline.daemon.language.references import noun_phrase
+from thermocline.daemon.language.extraction.extraction import extract_turns
+from thermocline.daemon.language.extraction.references import noun_phrase
 from thermocline.daemon.language.secrets import clear_turns
 from thermocline.daemon.language.speech import Turn, utterances
 

@@ -16,14 +16,14 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ..memory.metadata import extract, merge
-from ..memory.records import DEFAULT_CATEGORY, Metadata
-from ..memory.similarity import exact_key
-from .cues import Signal, signals_of
-from .dates import find_dates
+from ...memory.metadata import extract, merge
+from ...memory.records import DEFAULT_CATEGORY, Metadata
+from ...memory.similarity import exact_key
+from ..cues import Signal, signals_of
+from ..dates import find_dates
+from ..markdown import Item, items
+from ..sentences import shortened, utf8_bytes
 from .keeping import is_worth_keeping
-from .markdown import Item, items
-from .sentences import shortened, utf8_bytes
 from .statements import statements
 
 # Words of headings and their categories, in EvoClaw's order: the first match decides.

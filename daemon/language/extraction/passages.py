@@ -14,9 +14,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ..memory.similarity import fold
-from .corrections import denies, has_number, retracts
-from .cues import (
+from ...memory.similarity import fold
+from ..cues import (
     WORD,
     Signal,
     content_words,
@@ -26,11 +25,12 @@ from .cues import (
     is_lasting,
     says,
 )
+from ..sentences import utf8_bytes
+from ..vocabulary import cue, words
+from .corrections import denies, has_number, retracts
 from .keeping import is_context, is_of_life, weight
 from .references import WORTHLESS, begins_with_pronoun
-from .sentences import utf8_bytes
 from .statements import SpokenSentence, continued, has_value
-from .vocabulary import cue, words
 
 _MOST_BYTES: Final = 400
 # "My sister Anna lives …", in so many words.

@@ -9,11 +9,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ..memory.indexing import index_words
-from ..memory.similarity import exact_key, fold, words
-from .comparison import judge
-from .corrections import DATE, INSTEAD, corrected_within, has_number, retracts
-from .cues import (
+from ...memory.indexing import index_words
+from ...memory.similarity import exact_key, fold, words
+from ..comparison import judge
+from ..cues import (
     WORD,
     Signal,
     is_bare_answer,
@@ -24,13 +23,14 @@ from .cues import (
     signals_of,
     worth,
 )
+from ..names import people
+from ..normal_form import negations
+from ..sentences import UNALTERED, plain, printable, sentences
+from ..speech import Role, Utterance, utterances
+from ..thesaurus import language_of
+from ..vocabulary import compiled, cue, not_topics
+from .corrections import DATE, INSTEAD, corrected_within, has_number, retracts
 from .keeping import VALUE, is_passing
-from .names import people
-from .normal_form import negations
-from .sentences import UNALTERED, plain, printable, sentences
-from .speech import Role, Utterance, utterances
-from .thesaurus import language_of
-from .vocabulary import compiled, cue, not_topics
 
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
 # words; with the default a sentence that also states, reports or names something.

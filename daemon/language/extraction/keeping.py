@@ -14,10 +14,9 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Final
 
-from ..memory.indexing import index_words
-from ..memory.similarity import fold
-from .corrections import DATE, MEASURED, has_number
-from .cues import (
+from ...memory.indexing import index_words
+from ...memory.similarity import fold
+from ..cues import (
     WORD,
     Signal,
     content_words,
@@ -28,11 +27,12 @@ from .cues import (
     own_name,
     says,
 )
-from .names import people
-from .openings import Finder
-from .standing import is_standing_statement
-from .thesaurus import language_of
-from .vocabulary import languages, table, whole_expression
+from ..names import people
+from ..openings import Finder
+from ..standing import is_standing_statement
+from ..thesaurus import language_of
+from ..vocabulary import languages, table, whole_expression
+from .corrections import DATE, MEASURED, has_number
 
 _THRESHOLD: Final = -0.1
 _PASSING: Final = -0.8

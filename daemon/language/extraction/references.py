@@ -12,13 +12,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ..memory.similarity import fold
+from ...memory.similarity import fold
+from ..cues import is_bare_answer, names_told, worth
+from ..vocabulary import compiled, cue, grammar_by_language, not_topics, words
 from .corrections import has_number
-from .cues import is_bare_answer, names_told, worth
 from .keeping import is_passing
 from .persons import Sex, persons_in, unnamed_in
 from .statements import SpokenSentence, confirms
-from .vocabulary import compiled, cue, grammar_by_language, not_topics, words
 
 # Below the worth of anything that is kept.
 WORTHLESS: Final = -9.0

@@ -14,26 +14,21 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from ..memory.records import OBSERVED, USER_STATED, Type
-from ..memory.similarity import words
-from . import cues
+from ...memory.records import OBSERVED, USER_STATED, Type
+from ...memory.similarity import words
+from .. import cues
+from ..cues import WORD, Signal, signals_of, worth
+from ..names import Mention, mentions
+from ..sentences import plain, sentences, shortened, utf8_bytes
+from ..speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
+from ..vocabulary import not_topics
 from .corrections import correction_of, denies, has_number
-from .cues import WORD, Signal, signals_of, worth
 from .distilling import topics_of
 from .keeping import is_worth_keeping, tells_what_lasts
-from .names import Mention, mentions
 from .passages import passages
 from .references import WORTHLESS, noun_phrase, with_referents
-from .sentences import plain, sentences, shortened, utf8_bytes
-from .speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
-from .statements import (
-    SpokenSentence,
-    confirms,
-    spoken,
-    worth_keeping,
-)
+from .statements import SpokenSentence, confirms, spoken, worth_keeping
 from .troubles import with_problems
-from .vocabulary import not_topics
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"

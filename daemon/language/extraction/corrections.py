@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from ..memory.similarity import fold, words
-from .cues import WORD
-from .vocabulary import compiled, cue, not_topics
-from .vocabulary import words as language_words
+from ...memory.similarity import fold, words
+from ..cues import WORD
+from ..vocabulary import compiled, cue, not_topics
+from ..vocabulary import words as language_words
 
 INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
 _MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"

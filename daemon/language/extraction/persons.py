@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from ..memory.indexing import index_words
-from .cues import WORD, says
-from .names import is_given_name, people
-from .thesaurus import language_of, thesaurus
-from .vocabulary import compiled, not_topics, words
+from ...memory.indexing import index_words
+from ..cues import WORD, says
+from ..names import is_given_name, people
+from ..thesaurus import language_of, thesaurus
+from ..vocabulary import compiled, not_topics, words
 
 Sex: TypeAlias = Literal["he", "she", ""]
 

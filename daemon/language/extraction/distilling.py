@@ -13,16 +13,16 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ..memory.agent_files import EpisodeOutcome
-from ..memory.metadata import extract, merge
-from ..memory.records import Distilled, Metadata, Outcome
-from ..memory.similarity import fold
-from .cues import ONGOING, Signal, emotion_of, is_of_self, outcome_of, signals_of, worth
-from .names import people
-from .sentences import printable, shortened, utf8_bytes
-from .speech import Turn, utterance_of
+from ...memory.agent_files import EpisodeOutcome
+from ...memory.metadata import extract, merge
+from ...memory.records import Distilled, Metadata, Outcome
+from ...memory.similarity import fold
+from ..cues import ONGOING, Signal, emotion_of, is_of_self, outcome_of, signals_of, worth
+from ..names import people
+from ..sentences import printable, shortened, utf8_bytes
+from ..speech import Turn, utterance_of
+from ..vocabulary import compiled, cue, not_topics, table, words
 from .statements import SpokenSentence, spoken, statements, worth_keeping
-from .vocabulary import compiled, cue, not_topics, table, words
 
 MAX_BYTES: Final = 100
 SUMMARY_BYTES: Final = 30

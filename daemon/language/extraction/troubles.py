@@ -7,14 +7,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ..memory.indexing import index_words
-from ..memory.similarity import words
-from .cues import signals_of
+from ...memory.indexing import index_words
+from ...memory.similarity import words
+from ..cues import signals_of
+from ..sentences import shortened, utf8_bytes
+from ..thesaurus import language_of
+from ..vocabulary import grammar, not_topics
 from .keeping import tells_what_lasts
-from .sentences import shortened, utf8_bytes
 from .statements import SpokenSentence
-from .thesaurus import language_of
-from .vocabulary import grammar, not_topics
 
 _PROBLEM_BYTES: Final = 200
 

@@ -1,0 +1,1 @@
+"""What is worth keeping of a talk, and in which words, by rules."""
