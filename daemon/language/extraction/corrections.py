@@ -21,6 +21,7 @@ from ..vocabulary import words as language_words
 INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
 _MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
 _DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?)(?:[,.!]?$|, )"
+_SORRY: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>(?:\S+\s+){0,2}\S+)$"
 _RETRACTED: Final = r"(?i)(?P<new>[^,;]{2,30}?),? (?:{retracts_after})[.!]*"
 # How far back a correction reaches that says no old value.
 _NEAR: Final = 4
@@ -159,6 +160,10 @@ def _said_again(sentence: str) -> str:
     """The part of a sentence that says a value again, if that is all it does; else ""."""
     if match := compiled(_MEANT).match(sentence) or compiled(_DENIED).match(sentence):
         return str(match["new"])
+    # "Sorry, Wednesdays": nothing but the value.
+    sorry = compiled(_SORRY).match(sentence)
+    if sorry and _values(sorry["new"]) and not _about(sorry["new"]):
+        return str(sorry["new"])
     taken = cue("retracts").pattern.match(fold(sentence))
     after = compiled(_RETRACTED).fullmatch(sentence)
     rest = after["new"] if after else sentence[taken.end() :].lstrip(" ,.!:-") if taken else ""

@@ -43,14 +43,15 @@ _TITLES: Final[dict[str, Sex]] = {
 }
 # "Struan, 15, he's got his exams", "The electrician, Goran, says": names that nobody knows.
 _BETWEEN_COMMAS: Final = re.compile(
-    rf"\A(?P<first>{_NAME})(?:, [^,.]{{1,16}})?, (?:(?P<he>he|er)|she|sie)\b"
+    rf"\A(?P<first>{_NAME})(?:, [^,.]{{1,30}})?, (?:(?P<he>he|er)|she|sie)\b"
     r"|\b(?i:the|my|our|of|der|die|dem|den|meine?|unsere?) (?:[\w'-]+ )?[\w'-]+,"
     rf" (?P<name>{_NAME})(?=,)"
 )
-# In English a name within a sentence, but for that of a place: "from Corner Brook".
+# In English a name within a sentence, but for that of a place, "from Corner Brook", or a thing.
 _WITHIN: Final = re.compile(
-    rf"(?<=[a-z,] )(?<!\bin )(?<!\bto )(?<!\bat )(?<!from )(?<!\boff )(?<!near )(?<!past )"
-    rf"(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?<!through )(?<!across )(?P<name>{_NAME})"
+    rf"(?<=[a-z,] )(?<!\bin )(?<!\bthe )(?<!\bto )(?<!\bat )(?<!from )(?<!\boff )(?<!near )"
+    r"(?<!past )(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?<!through )(?<!across )"
+    rf"(?P<name>{_NAME})"
     r"(?!,(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ])"
 )
 _AT_PLACE: Final = re.compile(r"\b(?:in|nach|at|near|from|to|off|aus|bei) \Z", re.IGNORECASE)
@@ -80,10 +81,16 @@ def persons_in(text: str) -> Iterator[tuple[str, Sex]]:
             name, before = match["name"], text[: match.start()].rsplit(maxsplit=1)[-1]
             goes_on = before[0].isupper() and before.casefold() not in not_topics()
             is_word = name.casefold() in _no_people() or not name.isalpha()
+            is_word = is_word or (_means_something(name) and not is_given_name(name))
             if name[1:].islower() and not (goes_on or is_word):
                 people_at.setdefault(match.start(), (name, ""))
     for at in sorted(people_at):
         yield people_at[at]
+
+
+def _means_something(name: str) -> bool:
+    """Whether a word with a capital letter is a concept's: "Halloween", "Christmas"."""
+    return any(thesaurus().meanings(name))
 
 
 def unnamed_in(text: str, names: Sequence[str]) -> Iterator[Sex]:
@@ -112,7 +119,7 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     for match in _BETWEEN_COMMAS.finditer(text):
         if match["name"]:
             yield match.start("name"), match["name"], ""
-        else:
+        elif match["first"].casefold() not in _no_people():
             yield 0, match["first"], "he" if match["he"] else "she"
     for match in compiled(_KIN).finditer(text):
         yield match.start(), match[0], "she" if says("kin_women", match[0]) else "he"

@@ -28,6 +28,9 @@ _REMEMBERED: Final = 2
 _LATE: Final = 2
 _LATELY: Final = 6
 _LONGEST_PHRASE: Final = 4
+_SEXES: Final[frozenset[Sex]] = frozenset(("he", "she"))
+# The maximum number of words of an answer that only names.
+_FEW_WORDS: Final = 3
 _EARLIER: Final = 3
 _PARTICIPLES: Final = ("ado", "ido", "cho", "sto", "rto")
 _ARTICLE: Final = re.compile(
@@ -106,14 +109,21 @@ class _Talk:
         self._meant: dict[str, int] = {}
         # The sexes of people of this turn whom nobody named: "with the new husband".
         self._nameless: set[Sex] = set()
+        # Those of a question, whom the turn after it speaks of: now, and before this turn.
+        self._asked: set[Sex] = set()
+        self._asked_before: frozenset[Sex] = frozenset()
         self._place = -1
         self._thing = ""
         self._age = 0
 
+    def _begin(self, place: int) -> None:
+        if place != self._place:
+            self._place, self._asked_before = place, frozenset(self._asked)
+            self._nameless, self._asked = set(self._asked), set()
+
     def read(self, text: str, place: int, answer: str = "", *, has_thing: bool = True) -> None:
         """Note who and what a sentence names, or the short answer at its end."""
-        if place != self._place:
-            self._place, self._nameless = place, set()
+        self._begin(place)
         # Who speaks is no "he" or "she" of theirs.
         speakers = names_told(text).values()
         named = {
@@ -124,13 +134,18 @@ class _Talk:
         # "Shellfish is Reinaldo's wife" is not about him.
         meant = [name for name in named if f"{name}'s " not in text.replace("’", "'")]
         self._nameless -= {named[name] for name in meant}
-        self._nameless.update(unnamed_in(text, meant))
+        nameless = set(unnamed_in(text, meant))
+        self._nameless |= nameless
+        self._asked = nameless if text.endswith("?") else set()
         self._meant.update(dict.fromkeys(named, place))
         self._people = named | {
             name: sex for name, sex in self._people.items() if name not in named
         }
         self._age += 1
         about = _ARTICLE.sub("", answer.partition(",")[0].rstrip(" .!"), count=1)
+        if about[:1].isupper() and about.count(" ") < _FEW_WORDS and not is_bare_answer(about):
+            # "Biskuit. She is blind in one eye": who was asked about, or what that is.
+            self._nameless |= _SEXES - {named.get(about, "")}
         if not about or is_bare_answer(about) or not _grammar().isdisjoint(fold(about).split()):
             about = noun_phrase(text)
         if has_thing and about and about not in named and about.count(" ") < _LONGEST_PHRASE:
@@ -141,14 +156,16 @@ class _Talk:
 
         What a thing is stands in the sentence before, unless this one `begins` a turn.
         """
-        if sentence.place != self._place:
-            self._place, self._nameless = sentence.place, set()
+        self._begin(sentence.place)
         text = sentence.text
         match = None if confirms(sentence) else compiled(_PRONOUN).match(text)
         kind = _kind(match) if match else ""
         if match is None or not kind:
             return self._completed(sentence)
         if kind in {"he", "she"}:
+            if sentence.answers:
+                # Its question says who is meant.
+                return sentence
             name = self._who("he" if kind == "he" else "she")
         else:
             name = self._thing if begins and self._age <= _REMEMBERED else ""
@@ -157,7 +174,8 @@ class _Talk:
             return _with_name(sentence, (kind == "they" and _IT.search(text)) or match, name)
         # "They put the rent up to 52": nobody in particular did.
         by_anybody = kind == "they" and has_number(text) and not _IT.search(text)
-        is_lost = begins and kind != "it" and not (sentence.answers or by_anybody)
+        is_told = sentence.answers or by_anybody or kind in self._asked_before
+        is_lost = begins and kind != "it" and not is_told
         return replace(sentence, worth=WORTHLESS) if is_lost else sentence
 
     def _completed(self, sentence: SpokenSentence) -> SpokenSentence:
