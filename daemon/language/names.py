@@ -219,6 +219,9 @@ def _found(text: str) -> Iterator[tuple[str, EntityType, str]]:
     for pattern, kind, relation in _patterns():
         for match in pattern.finditer(text):
             name = match[match.lastgroup or "name"]
+            if _is_day_or_month(name):
+                # "The gym moved to Tuesdays".
+                continue
             if (kind == "technology") == _is_technology(name):
                 yield name, kind, relation
 
@@ -231,6 +234,11 @@ def _patterns() -> tuple[tuple[re.Pattern[str], EntityType, str], ...]:
         for relation, expression in relations()[kind].items():
             related.append((re.compile(rf"\b(?:{expression}) {name}"), kind, relation))
     return (*related, (_PROJECT, "project", ""), (_ANY_THING, "technology", ""))
+
+
+def _is_day_or_month(name: str) -> bool:
+    key = name.casefold()
+    return key in words("weekdays") or key in words("months")
 
 
 def _is_technology(name: str) -> bool:

@@ -131,6 +131,7 @@ def test_entities_and_their_relations_are_found():
 
 def test_an_unknown_speaker_has_no_relations():
     assert all(not one.relations for one in mentions("I moved to Berlin and use Docker"))
+    assert not mentions("the gym moved to Tuesdays", "Ada")
 
 
 @given(TURNS)
