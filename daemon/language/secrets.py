@@ -277,7 +277,7 @@ def _assigned(match: re.Match[str]) -> str:
     name = match["name"].lower()
     if not _is_secret(match["quoted"] or match["bare"], name, match):
         return ""
-    if "key" in name or "secret" in name:
+    if ("key" in name and "word" not in name) or "secret" in name:
         return "api_key"
     return "token" if name == "token" else "password"
 
