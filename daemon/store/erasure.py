@@ -193,8 +193,7 @@ def _remove_unused(tx: Transaction, category: str) -> None:
             return
         if tree_rows.is_used(tx.db, path):
             return
-        # Older than any description written by a person, here or on another device.
-        rows.write(tx, tree_rows.KIND, path, None, stamp=(row.clocks.latest[0] + 1, tx.device))
+        rows.write(tx, tree_rows.KIND, path, None)
         rows.erase(tx, tree_rows.KIND, path)
         if tx.db.execute("SELECT 1 FROM meta WHERE key = 'link'").fetchone() is None:
             # No other device knows it: its name need not be kept either.
