@@ -224,7 +224,7 @@ def _with_values(text: str, new: Sequence[_Value], old: Sequence[_Value] = ()) -
 
 
 def _values(text: str) -> list[_Value]:
-    """The values of a text in order, but for one that was put in."""
+    """The values of a text in order, without what was put in brackets."""
     days = (word for word in WORD.finditer(text) if word[0].lower() in language_words("weekdays"))
     kinds = {
         "date": (*_dates(text), *_NUMERIC_DATE.finditer(text)),

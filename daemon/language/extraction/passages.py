@@ -33,7 +33,7 @@ from .references import WORTHLESS, begins_with_pronoun
 from .statements import SpokenSentence, continued, has_value
 
 _MOST_BYTES: Final = 400
-# "My sister Anna lives …", in so many words.
+# "My sister Anna lives …", said literally.
 _INTRODUCES: Final = re.compile(r"(?i:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma|notre)\b")
 _WHOLE: Final = 5
 _MOST_OF_REMARK: Final = 200
