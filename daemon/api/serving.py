@@ -20,6 +20,7 @@ from ..client import default_socket
 from ..config import Settings
 from ..errors import ThermoclineError
 from ..operations.status import resident_bytes
+from ..runtime import atomic
 from ..runtime.problems import Problems, fault_of
 from ..runtime.service_manager import ProcessSignals, ServiceManager
 from . import server
@@ -69,14 +70,14 @@ async def serve(
     now = settings()
     bound = start.passed or server.bind(start.socket, now.socket.permissions, now.socket.group)
     listening = await server.listen(edge, bound, services.problems)
-    inode = _inode(start.socket)
+    inode = atomic.inode(start.socket)
     background = Background(services.problems, _PAUSE_SECONDS)
 
     def fault() -> str:
         if ended := background.ended():
             return f"the task '{ended[0]}' has ended"
         # A new start makes a new socket, unless systemd keeps it.
-        gone = start.passed is None and _inode(start.socket) != inode
+        gone = start.passed is None and atomic.inode(start.socket) != inode
         return f"{start.socket} is gone" if gone else ""
 
     def status() -> str:
@@ -99,16 +100,9 @@ async def serve(
         listening.close()
         await _leave(settings(), services, edge, background)
         # Systemd continues to listen, and callers wait there for the next daemon.
-        if start.passed is None and _inode(start.socket) == inode:
+        if start.passed is None and atomic.inode(start.socket) == inode:
             start.socket.unlink()
         _log.info("stopped", extra={"action": "stopped"})
-
-
-def _inode(path: Path) -> int | None:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return None
 
 
 def _status(start: Start, services: Services) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import re
@@ -175,16 +176,26 @@ def permissions(context: DeviceContext) -> Iterator[CheckResult]:
     elif os.getuid() not in (0, owner_status.st_uid):
         text = f"{top} is {_user(owner_status.st_uid)}'s: what is in it was not looked at"
         yield warning(text, "run it as that user, or with sudo")
-    elif os.getuid() and not os.access(top, os.R_OK | os.W_OK | os.X_OK):
-        yield failure(f"{top} cannot be written", f"chmod u+rwx {top}")
+    elif closed := [path for path in (top, *near) if _is_closed(path)]:
+        names = first_names([*map(str, closed)], _NAMED)
+        yield failure(f"cannot be read and written: {names}", f"chmod -R u+rwX {top}")
     else:
         yield ok(f"{top} is {_user(owner_status.st_uid)}'s")
+
+
+def _is_closed(path: Path) -> bool:
+    """Whether a folder or a part of a database cannot be read and written."""
+    if path.is_dir():
+        return not os.access(path, os.R_OK | os.W_OK | os.X_OK)
+    return ".db" in path.name and not os.access(path, os.R_OK | os.W_OK)
 
 
 def integrity(context: DeviceContext) -> Iterator[CheckResult]:
     """Every agent's database is sound; nothing is written or locked."""
     newest, sound = MIGRATIONS[-1].version, 0
     for agent, path in context.agents():
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         schema, faults = _look(path)
         if faults != ["ok"]:
             # A daemon may have opened the database in between.

@@ -225,6 +225,14 @@ def remove(path: Path) -> None:
         sync_folder(path.parent)
 
 
+def inode(path: Path) -> int | None:
+    """Which file has the name, if any."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
 def set_aside(path: Path, word: str) -> Path:
     """Rename `path`, of whatever type, to its `free_name` and return that."""
     aside = free_name(path, word)

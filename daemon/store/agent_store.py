@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
+from ..runtime import atomic
 from .agent_paths import AgentPaths, StoreContext
 from .database import chunk_database, full_text, meta
 from .database.memory_database import (
@@ -25,7 +27,7 @@ from .database.memory_database import (
     remove_old_copies,
 )
 from .database.transaction import StateFile
-from .engine import CHECKED, Engine, start_engine
+from .engine import CHECKED, REBUILT, Engine, files_of, start_engine
 from .eraser import Eraser
 from .kinds import rebuild_indexes
 from .limits import enforce_all_limits, is_due
@@ -183,11 +185,11 @@ class AgentStore:
         return await self._running().state_files.flush()
 
     async def check_files(self) -> None:
-        """Detect edited state files, a removed database, and a disk that accepts writes again."""
+        """Detect edited state files, a lost database, and a disk that accepts writes again."""
         if self._write_health.degraded and not await self._accepted():
             return
-        if not self.place.database.exists():
-            await self._recover_removed()
+        if files_of(self.place.database) != self._running().files:
+            await self._recover_files()
         await self._running().state_files.check_files()
 
     async def run_maintenance(self) -> None:
@@ -404,25 +406,35 @@ class AgentStore:
             self._damage = None
             return False
 
-    async def _recover_removed(self) -> None:
-        """Write the database again from the open handle, if only its name was removed."""
-        if not self.place.folder.exists():
+    async def _recover_files(self) -> None:
+        """Write the database again from the open handles, if it or its log is no longer there."""
+        folder, database = self.place.folder, self.place.database
+        if not folder.exists():
             return
-        copy = self.place.database.with_name(f"{FILE_NAME}.building")
+        copy = database.with_name(f"{FILE_NAME}.building")
         async with self._repairing:
             engine = self._running()
-            # The copy is complete only once the writer is closed. If it fails, the open handle is
-            # the only copy, and stays open.
+            # The copy is complete only once the writer is closed. If it fails, the open handles are
+            # the only ones, and stay open.
             await engine.writer.close(partial(_copy_into, path=copy))
             self._engine = None
             await engine.stop()
-            await asyncio.to_thread(copy.replace, self.place.database)
+            await asyncio.to_thread(copy.replace, folder / REBUILT)
+            asides = ""
+            for path, inode in files_of(database).items():
+                if inode == engine.files[path]:
+                    path.unlink(missing_ok=True)
+                elif inode is not None:
+                    asides += (
+                        f"; {path.name} was set aside as {atomic.set_aside(path, 'changed').name}"
+                    )
             self._engine = await self._start()
         self._context.problems.report(
             "database_removed",
             self.place.agent,
-            f"{self.place.database} was removed while in use; it was restored from the open handle",
-            "to forget an agent, remove its whole folder",
+            f"{database} or its log was removed or replaced while in use; it was restored from the"
+            f" open handle{asides}",
+            "to forget an agent, remove its whole folder; to replace a database, stop the daemon",
             lasting=False,
         )
 
@@ -435,6 +447,8 @@ class AgentStore:
 def _copy_into(db: sqlite3.Connection, path: Path) -> None:
     path.unlink(missing_ok=True)
     db.execute("VACUUM INTO ?", (str(path),))
+    with path.open("rb") as copy:
+        os.fsync(copy.fileno())
 
 
 async def _nothing_to_leave() -> None:

@@ -38,6 +38,7 @@ from .engine import has_database
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"
+_TROUBLE: Final = "agent_trouble"
 # How long a new caller waits for the users of a memory whose folder was removed.
 _USERS_SECONDS: Final = 5.0
 # Appended to the name of a folder that is being removed; not valid in an agent's id.
@@ -209,6 +210,8 @@ class Agents:
                 await store.open()
                 _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
                 self._open[agent] = store
+                for code in (_UNREADABLE, _TROUBLE):
+                    self._context.problems.clear(code, agent)
                 self._tell_followers()
         return store
 

@@ -40,7 +40,7 @@ from .writer import Committed, Writer
 _log = logging.getLogger(__name__)
 
 # A new database under this name is complete; it only has to take the place of the old one.
-_REBUILT: Final = f"{FILE_NAME}.rebuilt"
+REBUILT: Final = f"{FILE_NAME}.rebuilt"
 # Hundreds of times the caps of any tool, and still parsed by a small device.
 LARGEST: Final = 16_777_216
 # The word in the name of a larger state file that was set aside.
@@ -64,7 +64,7 @@ def open_database(
     # Left incomplete by a killed process.
     atomic.remove_unfinished(place.folder)
     atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
-    if (place.folder / _REBUILT).exists():
+    if (place.folder / REBUILT).exists():
         _move_in(place)
     damaged: Path | None = None
     if place.database.exists():
@@ -107,7 +107,7 @@ def _build(place: AgentPaths, context: StoreContext, damaged: Path | None) -> No
         report = _fill(place, context, db, damaged)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     _report(place, report, keep_originals, stamp)
-    building.replace(place.folder / _REBUILT)
+    building.replace(place.folder / REBUILT)
     atomic.sync_folder(place.folder)
 
 
@@ -162,7 +162,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def has_database(folder: Path) -> bool:
     """Whether the folder has a database, or a rebuilt one to be moved in."""
-    return (folder / FILE_NAME).exists() or (folder / _REBUILT).exists()
+    return (folder / FILE_NAME).exists() or (folder / REBUILT).exists()
 
 
 def _move_in(place: AgentPaths) -> Path | None:
@@ -177,7 +177,7 @@ def _move_in(place: AgentPaths) -> Path | None:
         elif log.exists():
             # After an interruption: its database was set aside before.
             atomic.set_aside(log, "corrupt")
-    (place.folder / _REBUILT).replace(place.database)
+    (place.folder / REBUILT).replace(place.database)
     atomic.sync_folder(place.folder)
     return aside
 
@@ -242,6 +242,8 @@ class Engine(msgspec.Struct, frozen=True):
     writer: Writer
     readers: Readers
     state_files: StateFiles
+    # As the database was opened.
+    files: dict[Path, int | None]
     writing: asyncio.Task[None]
     # Whether the whole database should be checked: it is not new, and was not closed properly, or
     # not checked since the daemon started, or for a week.
@@ -309,7 +311,13 @@ async def start_engine(
     task = loop.create_task(
         files.run(context.state_file_delay_seconds), name=f"state files of {place.agent}"
     )
-    return Engine(writer, readers, files, task, opened.doubtful, indexing)
+    return Engine(writer, readers, files, opened.files, task, opened.doubtful, indexing)
+
+
+def files_of(database: Path) -> dict[Path, int | None]:
+    """Which files have the names of the database, its log, and the index of that."""
+    paths = (database.with_name(f"{database.name}{end}") for end in ("", "-wal", "-shm"))
+    return {path: atomic.inode(path) for path in paths}
 
 
 async def _index_backlog(writer: Writer) -> None:
@@ -324,6 +332,7 @@ class _Opened(msgspec.Struct, frozen=True):
     """
 
     db: sqlite3.Connection
+    files: dict[Path, int | None]
     highest: int
     issued: int
     doubtful: bool
@@ -335,9 +344,9 @@ def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | Non
     """Open the database. Blocking."""
     # SQLite removes the log of a database that was closed properly.
     log = place.database.with_name(f"{place.database.name}-wal")
-    unclean = log.exists() and log.stat().st_size > 0
-    is_new = not place.database.exists()
     try:
+        unclean = log.exists() and log.stat().st_size > 0
+        is_new = not place.database.exists()
         db = open_database(place, context, damage)
     except OSError as error:
         raise translate_os(error, place.folder) from error
@@ -350,7 +359,9 @@ def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | Non
         sound = checked is not None and max(context.since, now - _WEEK) <= checked <= now
         doubtful = unclean or not sound
         behind = kinds.backlog_count(db) > 0
-        return _Opened(db, *read_clock(db), doubtful and not is_new, is_current(db), behind)
+        doubtful = doubtful and not is_new
+        files = files_of(place.database)
+        return _Opened(db, files, *read_clock(db), doubtful, is_current(db), behind)
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error

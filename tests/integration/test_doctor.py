@@ -179,6 +179,13 @@ def test_memories_that_others_can_enter_or_the_daemon_cannot_write(full):
     expect(full.says("permissions"), "failure", "ana/memory.db", "chown -R root:")
 
 
+def test_a_database_that_cannot_be_opened_is_not_called_damaged(full, monkeypatch):
+    # Root may read everything.
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name != "memory.db")
+    expect(full.says("permissions"), "failure", "ana/memory.db", "chmod -R u+rwX")
+    expect(full.says("integrity"), "warning", "ana/memory.db: permission denied", "sudo")
+
+
 def test_a_unit_whose_command_is_gone(patient):
     patient.write(UNIT, "[Service]\nExecStart=/opt/gone/bin/thermocline daemon\n")
     expect(patient.says("systemd"), "failure", "/opt/gone/bin/thermocline", "thermocline install")

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from daemon_process import Daemon
 
+from thermocline.daemon.client import ClientError
+
 HALF = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
 STREAM = b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -171,31 +173,41 @@ def test_a_socket_path_that_is_too_long_is_refused_in_words(make_daemon):
     assert "Traceback" not in said
 
 
-def test_an_agent_whose_folder_is_closed_to_us_keeps_nobody_from_the_others(make_daemon):
-    daemon = make_daemon()
-    closed = daemon.folder()
-    closed.mkdir(parents=True)
-    prefix: tuple[str, ...] = ()
-    if os.geteuid() == 0:
-        # Root is let in everywhere, but for what it gives up.
-        if shutil.which("setpriv") is None:
-            pytest.skip("root cannot be shut out without setpriv (util-linux)")
-        what = "-dac_override,-dac_read_search"
-        prefix = ("setpriv", f"--bounding-set={what}", f"--inh-caps={what}")
-        os.chown(closed, 65_534, 65_534)
-    closed.chmod(0o700 if prefix else 0)
+def held_back() -> tuple[str, ...]:
+    """What starts a daemon that modes of files hold back, although root starts it."""
+    if os.geteuid() != 0:
+        return ()
+    if shutil.which("setpriv") is None:
+        pytest.skip("root cannot be shut out without setpriv (util-linux)")
+    what = "-dac_override,-dac_read_search"
+    return ("setpriv", f"--bounding-set={what}", f"--inh-caps={what}")
+
+
+@pytest.mark.parametrize("closed", ["", "memory.db"])
+def test_a_memory_that_is_closed_to_us_is_told_and_opened_when_it_may_be(make_daemon, closed):
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        client.store("Ana prefers tea")
+    daemon.stop()
+    path = daemon.folder() / closed
+    mode = path.stat().st_mode
+    path.chmod(0)
     try:
-        daemon.start(prefix=prefix)
+        daemon.start(prefix=held_back())
         with daemon.client("other") as client:
             client.store("goes on")
             codes = {problem.code for problem in client.status().problems}
             assert {"agent_trouble", "agent_unreadable"} & codes
-            assert [agent.id for agent in client.agents().results] == ["other"]
-        assert daemon.stop() == 0
+        with daemon.client() as client, pytest.raises(ClientError) as refusal:
+            client.store("Ben prefers coffee")
+        assert refusal.value.code == "read_only"
+        assert f"cannot use {path}" in str(refusal.value)
     finally:
-        if prefix:
-            os.chown(closed, 0, 0)
-        closed.chmod(0o700)
+        path.chmod(mode)
+    with daemon.client() as client:
+        assert [memory.text for memory in client.list().results] == ["Ana prefers tea"]
+        assert client.status().problems == []
+    assert daemon.stop() == 0
     assert "Traceback" not in daemon.log.read_text()
 
 

@@ -329,13 +329,14 @@ async def test_a_database_without_a_schema_is_not_searched_for_rows(
     assert 0 < len(statements) < 20
 
 
+@pytest.mark.parametrize("removed", ["memory.db*", "memory.db", "memory.db-wal"])
 async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_acknowledged(
-    open_store, make_place, make_memory, problems
+    open_store, make_place, make_memory, problems, removed
 ):
     place = make_place()
     store = await open_store(place)
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    for path in place.folder.glob("memory.db*"):
+    for path in place.folder.glob(removed):
         path.unlink()
     writes = [
         asyncio.create_task(store.write(lambda tx, n=n: memories.insert(tx, make_memory(n))))
@@ -346,6 +347,31 @@ async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_ac
     store = await open_store(place)
     assert len((await held(store))[0]) == 39
     assert "database_removed" in {problem.code for problem in problems.current()}
+    assert {path.name for path in place.folder.glob("memory.db*")} <= {
+        "memory.db",
+        "memory.db-shm",
+        "memory.db-wal",
+    }
+
+
+async def test_a_database_put_in_the_place_of_one_in_use_is_set_aside(
+    open_store, make_place, make_memory, problems
+):
+    place, other = make_place(), make_place("other")
+    store = await open_store(place)
+    for agent, number in ((await open_store(other), 1), (store, 2)):
+        await agent.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
+    await store.check_files()
+    assert problems.current() == []
+    shutil.copy(other.database, other.folder / "copy").rename(place.database)
+    await store.write(lambda tx: memories.insert(tx, make_memory(3)))
+    await store.check_files()
+    await store.close()
+    (problem,) = problems.current()
+    (aside,) = place.folder.glob("memory.db.changed-*")
+    assert aside.name in problem.message
+    store = await open_store(place)
+    assert set((await held(store))[0]) == {"m00002", "m00003"}
 
 
 async def test_a_folder_removed_under_way_stays_removed(open_store, make_place, make_memory):

@@ -247,8 +247,8 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
 
 
 def _io_error(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError:
-    if primary in _REFUSALS and _is_read_only(path.parent):
-        return ReadOnly(f"cannot write to {path}: the disk is read-only", hint="make it writable")
+    if primary in _REFUSALS and (closed := _closed_to_us(path)):
+        return closed
     if primary == sqlite3.SQLITE_FULL:
         return DiskFull(f"cannot write to {path}: the disk is full", hint="free some space")
     if primary == sqlite3.SQLITE_READONLY:
@@ -271,8 +271,17 @@ def _may_open() -> bool:
     return True
 
 
-def _is_read_only(folder: Path) -> bool:
-    try:
-        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
-    except OSError:
-        return False
+def _closed_to_us(path: Path) -> ReadOnly | None:
+    """The error if the process may not read and write the folder and files of a database."""
+    beside = (path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm"))
+    with suppress(OSError):
+        if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+            text = f"cannot write to {path}: the disk is read-only"
+            return ReadOnly(text, hint="make it writable")
+        for place in (path.parent, *beside):
+            needs = os.R_OK | os.W_OK | (os.X_OK if place.is_dir() else 0)
+            # Not opened: to close a file gives up the locks that the process has on it.
+            if place.exists() and not os.access(place, needs):
+                text = f"cannot use {place}: permission denied"
+                return ReadOnly(text, hint="let the daemon's user read and write it")
+    return None
