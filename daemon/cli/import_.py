@@ -322,7 +322,7 @@ def _show_all(args: Args, reports: dict[str, _Report], others: list[str]) -> Non
         for agent, report in reports.items()
         if report.read or report.left_out or not agent
     }
-    if len(used) == 1 and not used[""].read and used[""].left_out:
+    if len(used) == 1 and not used[""].read.total() and used[""].left_out:
         raise InvalidInput(f"cannot import {'; '.join(used[''].left_out[:_NAMED])}", field="path")
     if args.format and not any(report.read or report.left_out for report in used.values()):
         raise InvalidInput(f"{args.path} has nothing that {args.format} stores", field="format")

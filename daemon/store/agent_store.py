@@ -425,9 +425,8 @@ class AgentStore:
                 if inode == engine.files[path]:
                     path.unlink(missing_ok=True)
                 elif inode is not None:
-                    asides += (
-                        f"; {path.name} was set aside as {atomic.set_aside(path, 'changed').name}"
-                    )
+                    aside = atomic.set_aside(path, "changed")
+                    asides += f"; {path.name} was set aside as {aside.name}"
             self._engine = await self._start()
         self._context.problems.report(
             "database_removed",

@@ -218,6 +218,13 @@ def test_rows_are_merged_by_their_stamps(shell, tmp_path):
     assert shell.json("kv", "get", "door")["value"] == "green"
 
 
+def test_a_file_without_a_single_row_is_refused(shell, tmp_path):
+    file = tmp_path / "other.jsonl"
+    file.write_text('{"id": "x1", "text": "Ana prefers tea"}\n')
+    refused = shell.run("import", "--format", "jsonl", str(file), code=1)
+    assert f"cannot import {file}: 1 lines are not rows" in refused.stderr
+
+
 def test_what_a_backup_has_deleted_does_not_count_as_stored(shell, tmp_path):
     gone = shell.json("store", "gone by now")["id"]
     shell.run("store", "here to stay")
