@@ -9,11 +9,13 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final, NoReturn
+    from typing import Any, BinaryIO, Final, NoReturn
 
 OUTPUT_VARIABLE: Final = "THERMOCLINE_OUTPUT"
 # The author of what is written by hand.
 PROGRAM: Final = "cli"
+# No daemon takes more in a request: the most that socket.max_body_bytes may be.
+_MOST_BYTES: Final = 67_108_864
 WEIGHTS: Final = ("match", "recency", "importance", "semantic")
 
 
@@ -129,7 +131,7 @@ def text_in(name: str) -> str:
     if name == "-":
         return decoded(read_stdin(), "standard input")
     with open(name, "rb") as file:  # noqa: PTH123 - pathlib is a tenth of a command's time
-        return decoded(file.read(), name)
+        return decoded(_whole(file, name), name)
 
 
 def read_stdin() -> bytes:
@@ -138,7 +140,12 @@ def read_stdin() -> bytes:
     stream: Any = sys.stdin
     if stream is None:
         raise WrongUsage("cannot read standard input: it is closed")
-    data: bytes = stream.buffer.read()
+    return _whole(stream.buffer, "standard input")
+
+
+def _whole(stream: BinaryIO, name: str) -> bytes:
+    data = stream.read(_MOST_BYTES + 1)
+    refuse(len(data) > _MOST_BYTES, f"cannot read {name}: it has more than {_MOST_BYTES} bytes")
     return data
 
 

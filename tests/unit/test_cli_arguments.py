@@ -249,6 +249,17 @@ def test_options_and_words_may_stand_in_any_order(tmp_path):
         assert main(["--socket", str(tmp_path / "none.sock"), *words]) == 3
 
 
+def test_an_endless_file_or_standard_input_is_refused_before_it_fills_the_memory(capsys):
+    assert main(["distill", "--file", "/dev/zero"]) == 2
+    assert "cannot read /dev/zero: it has more than 67108864 bytes" in capsys.readouterr().err
+    with Path("/dev/zero").open("rb") as endless:
+        done = subprocess.run(
+            [*COMMAND, "store", "-"], stdin=endless, capture_output=True, timeout=60, check=False
+        )
+    assert done.returncode == 2
+    assert b"cannot read standard input: it has more than" in done.stderr
+
+
 def test_a_file_that_is_not_there_is_refused_as_evoclaw_does(capsys):
     assert main(["--json", "extract-metadata", "--file", "/no/such\x1b"]) == 1
     out, err = capsys.readouterr()
