@@ -148,6 +148,7 @@ class _Base(msgspec.Struct, frozen=True):
 
     start: Start
     manager: ServiceManager
+    lock: StateLock
     live: LiveSettings
     bus: Bus
     problems: Problems
@@ -167,7 +168,7 @@ async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None
     _allow_files()
     atomic.make_folder(start.state_dir)
     with (
-        StateLock(start.state_dir, start.socket),
+        StateLock(start.state_dir, start.socket) as lock,
         ThreadPoolExecutor(_READING_THREADS, thread_name_prefix="reader") as readers,
         ThreadPoolExecutor(_REPLICA_THREADS, thread_name_prefix="replica") as files,
     ):
@@ -177,6 +178,7 @@ async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None
         base = _Base(
             start,
             manager,
+            lock,
             live,
             Bus(),
             Problems(),
@@ -368,6 +370,10 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
         except (ReplicaAway, NotFound) as error:
             raise Postponed from error
 
+    async def close_idle() -> None:
+        await services.agents.close_idle()
+        base.lock.retake()
+
     async def keep_files(store: AgentStore) -> None:
         await services.workspaces.synchronise(store)
         await services.agent_files.catch_up(store)
@@ -377,7 +383,7 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
         services.upkeep,
         keep_files=keep_files,
         verify=verify,
-        close_idle=services.agents.close_idle,
+        close_idle=close_idle,
         trim_memory=malloc_trim,
         sample=lambda: sample(base.minutes, services.agents),
     )

@@ -67,30 +67,34 @@ class StateLock:
     """
 
     def __init__(self, state_dir: Path, socket: Path) -> None:
-        self._file = _open(state_dir / "lock")
+        self._path = state_dir / "lock"
+        self._socket = socket
+        self._file = self._take()
+
+    def retake(self) -> None:
+        """Lock the folder again if somebody removed it, or the lock in it, and it is there now."""
+        is_ours = atomic.inode(self._path) == os.fstat(self._file.fileno()).st_ino
+        if not is_ours and self._path.parent.exists():
+            removed, self._file = self._file, self._take()
+            removed.close()
+
+    def _take(self) -> TextIO:
+        file = _open(self._path)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = self._holder()
-            self._file.close()
+            with file:
+                holder = _holder(file)
             raise AlreadyRunning(
-                f"cannot use {state_dir}: {holder}",
+                f"cannot use {self._path.parent}: {holder}",
                 hint="use that one, end it, or start this one with another --state-dir",
             ) from None
-        text = json.dumps({"pid": os.getpid(), "socket": str(socket), "since": int(time.time())})
+        us = {"pid": os.getpid(), "socket": str(self._socket), "since": int(time.time())}
         # Informational: a full or read-only disk must not prevent reading the memory.
         with contextlib.suppress(OSError):
-            os.ftruncate(self._file.fileno(), 0)
-            os.write(self._file.fileno(), text.encode())
-
-    def _holder(self) -> str:
-        self._file.seek(0)
-        try:
-            result = json.loads(self._file.read())
-            since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result["since"]))
-            return f"process {result['pid']} holds it since {since}, on {result['socket']}"
-        except (ValueError, KeyError, TypeError):
-            return "another process holds it"
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), json.dumps(us).encode())
+        return file
 
     def close(self) -> None:
         """Release the folder."""
@@ -101,6 +105,16 @@ class StateLock:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _holder(file: TextIO) -> str:
+    file.seek(0)
+    try:
+        result = json.loads(file.read())
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(result["since"]))
+        return f"process {result['pid']} holds it since {since}, on {result['socket']}"
+    except (ValueError, KeyError, TypeError):
+        return "another process holds it"
 
 
 def _open(path: Path) -> TextIO:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, wait_until
 
 from thermocline.daemon.client import ClientError
 
@@ -171,6 +171,19 @@ def test_a_socket_path_that_is_too_long_is_refused_in_words(make_daemon):
     said = daemon.log.read_text()
     assert "cannot listen on" in said
     assert "Traceback" not in said
+
+
+def test_a_state_folder_removed_under_way_has_no_second_daemon(make_daemon):
+    daemon, second = make_daemon().start(), make_daemon()
+    second.state = daemon.state
+    shutil.rmtree(daemon.state)
+    with daemon.client() as client:
+        client.store("Ana prefers tea")
+    wait_until((daemon.state / "lock").exists, "the folder is locked again")
+    second.start(wait=False)
+    assert second.process.wait(60) == 1
+    assert f"process {daemon.process.pid} holds it" in second.log.read_text()
+    assert daemon.stop() == 0
 
 
 def held_back() -> tuple[str, ...]:
