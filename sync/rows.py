@@ -25,11 +25,13 @@ NO_SETS: Final[frozenset[str]] = frozenset()
 class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
     """The stamps of a row's cells."""
 
-    at: Stamp  # the stamp of every cell that `fields` does not name
+    # The stamp of every cell that `fields` does not name; of a row without cells, when its deletion
+    # was written.
+    at: Stamp
     # Stamps of single cells, by field, or by field and element of a set (`tags:work`). A cell that
     # is named here and not in the data was removed.
     fields: dict[str, Stamp] = {}
-    deleted: Stamp | None = None  # when the row was deleted last
+    deleted: Stamp | None = None  # of the last deletion, which removed every cell not younger
 
     @property
     def latest(self) -> Stamp:
@@ -101,6 +103,10 @@ def merge(ours: Row, theirs: Row, sets: frozenset[str] = NO_SETS) -> Row:
             cells[name] = cell
     if deleted is not None:
         cells = {name: cell for name, cell in cells.items() if cell[0] > deleted}
+        if not cells:
+            # The earlier, so that releases for which both stamps are one come to the same.
+            written = [c.at for c in (ours.clocks, theirs.clocks) if c.deleted == deleted]
+            return deletion(ours.key, deleted, min(written))
     return _row(ours.kind, ours.id, cells, deleted, sets)
 
 
@@ -128,10 +134,13 @@ def changed(
     return _row(*key, cells, deleted, sets)
 
 
-def deletion(key: tuple[str, str], stamp: Stamp) -> Row:
-    """The version of a row that was deleted at `stamp`, without any data."""
+def deletion(key: tuple[str, str], stamp: Stamp, written: Stamp | None = None) -> Row:
+    """The version of a row that was deleted at `stamp`, without any data.
+
+    `written` is when, if that was later: a change between the two outlives the deletion.
+    """
     kind, id_ = key
-    return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=stamp, deleted=stamp))
+    return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=written or stamp, deleted=stamp))
 
 
 def lives(row: Row | None, vital: Collection[str] = ()) -> bool:

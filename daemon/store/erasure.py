@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from thermocline.sync import moment_of
+
 from ..memory.agent_files import EPISODES
 from ..memory.similarity import text_digest, words
 from ..memory.tree_nodes import ROOT, ancestors, title
@@ -189,11 +191,11 @@ def _remove_unused(tx: Transaction, category: str) -> None:
     """Remove categories that were made for forgotten memories and hold nothing any more."""
     for path in (category, *reversed([*ancestors(category)])):
         row = rows.load(tx.db, tree_rows.KIND, path)
-        if path == ROOT or row is None or row.clocks.latest[0] or row.data["desc"] != title(path):
+        if path == ROOT or row is None or row.data["desc"] != title(path):
             return
-        if tree_rows.is_used(tx.db, path):
+        if moment_of(row.clocks.latest[0]) or tree_rows.is_used(tx.db, path):
             return
-        rows.write(tx, tree_rows.KIND, path, None)
+        tree_rows.remove_unused(tx, path)
         rows.erase(tx, tree_rows.KIND, path)
         if tx.db.execute("SELECT 1 FROM meta WHERE key = 'link'").fetchone() is None:
             # No other device knows it: its name need not be kept either.

@@ -158,6 +158,25 @@ def test_the_replica_of_a_forgotten_agent_is_told(make_daemon, calls_of, tmp_pat
     assert second.total() == 0
 
 
+def test_a_category_that_another_device_described_outlives_the_memory_it_was_made_for(
+    make_daemon, calls_of, tmp_path
+):
+    replica = f"--set=sync.url=file:{tmp_path}/replica.db"
+    one, other = (make_daemon(replica, name=name).start() for name in ("one", "other"))
+    first, second = calls_of(one), calls_of(other)
+    key = first.store("the berths are let until May", category="harbour")["id"]
+    for call in (first, second):
+        call.ok("POST", "/api/sync")
+    second.ok("PUT", "/api/tree", {"path": "harbour", "desc": "Berths and their tenants"})
+    first.ok("DELETE", f"/api/memory/{key}")
+    for call in (first, second, first, second):
+        call.ok("POST", "/api/sync")
+    for call in (first, second):
+        tree = call.ok("GET", "/api/tree")["tree"]
+        assert tree["harbour"]["desc"] == "Berths and their tenants"
+        assert call.total() == 0
+
+
 def test_an_agent_whose_replica_is_away_is_forgotten_all_the_same(make_daemon, calls_of):
     daemon = make_daemon(f"--set=sync.url=http://127.0.0.1:{free_port()}").start()
     call = calls_of(daemon, "notes")

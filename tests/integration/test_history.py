@@ -15,7 +15,7 @@ from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import undo as undoing
 from thermocline.daemon.store.database import rows
 from thermocline.daemon.store.database.transaction import Transaction
-from thermocline.daemon.store.records import history, key_values, memories, merging
+from thermocline.daemon.store.records import history, key_values, memories, merging, tree_rows
 from thermocline.daemon.store.records.key_values import PAIRS
 from thermocline.daemon.store.records.memory_rows import KIND
 
@@ -334,3 +334,15 @@ async def test_versions_and_lost_values_go_beyond_the_limit_and_after_90_days(op
     await store.run_maintenance()
     assert await store.read(partial(history.latest, limit=100)) == []
     assert await store.read(partial(rows.live_rows, kind=history.LOST)) == []
+
+
+async def test_a_category_removed_as_unused_is_known_for_90_days(open_store):
+    for days, is_known in [(0, True), (89, True), (91, False)]:
+        store = await open_store(now=lambda days=days: START + days * DAY)
+        if days == 0:
+            await store.write(partial(tree_rows.ensure, category="harbour"))
+            await store.write(partial(tree_rows.remove_unused, category="harbour"))
+        await store.run_maintenance()
+        row = await store.read(partial(tree_rows.KIND.load, key="harbour"))
+        assert (row is not None) == is_known
+        await store.close()

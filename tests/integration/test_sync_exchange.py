@@ -35,6 +35,7 @@ from thermocline.sync import (
     RowTooLarge,
     SqlStatement,
     Usage,
+    deletion,
     stamp_at,
     turso,
     version_of,
@@ -575,12 +576,16 @@ async def test_receiving_goes_on_where_it_was_interrupted(remote):
 
 async def test_tombstones_stay_ninety_days_and_then_go(remote):
     one = Member("one", remote)
-    one.store(1, 2)
+    one.store(1, 2, 3)
     one.local.write("memory", "m00001", None)
+    one.local.write("memory", "m00003", None)
+    # What gives way to changes elsewhere has an older stamp than its time.
+    yielding = ("memory", "m00003")
+    one.local.rows[yielding] = deletion(yielding, (1, "one"), one.local.rows[yielding].clocks.at)
     await one.sync(sign=True)
     one.now += 89 * DAY
     await one.sync(sign=True)
-    assert len(await run(remote, "SELECT * FROM rows")) == 2
+    assert len(await run(remote, "SELECT * FROM rows")) == 3
     one.now += 2 * DAY
     await one.sync(sign=True)
     left = one.replica.form.key("memory", "m00002")[1]

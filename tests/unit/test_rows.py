@@ -44,7 +44,8 @@ def rows(draw: st.DrawFn) -> Row:
         clock, device = row.clocks.latest
         row = changed(row, KEY, draw(contents), (clock + draw(clocks), device), SETS)
     if draw(st.booleans()):
-        row = merge(row, deletion(KEY, draw(stamps)), SETS)
+        stamp = draw(stamps)
+        row = merge(row, deletion(KEY, stamp, max(stamp, draw(stamps))), SETS)
     return row
 
 
@@ -95,6 +96,14 @@ def test_a_text_changed_after_the_deletion_brings_the_rest_of_the_row_back():
     both = merge(gone, edited, SETS)
     assert lives(both, VITAL)
     assert outlived(both, gone, edited) == {"importance": 0.9}
+
+
+def test_what_was_changed_before_a_deletion_that_gives_way_outlives_it_and_its_time_is_kept():
+    row = first(text="old")
+    gone = deletion(KEY, (2, "a"), (9, "a"))
+    assert merge(row, gone, SETS) == gone
+    edited = changed(row, KEY, {"text": "new"}, (5, "b"), SETS)
+    assert merge(merge(row, gone, SETS), edited, SETS).data == {"text": "new"}
 
 
 def test_a_side_matter_changed_after_the_deletion_does_not():

@@ -218,8 +218,9 @@ def write(
     """Write `data` as the row's content and return the row; None deletes it, and is returned.
 
     Fields that this release does not know are kept. Unchanged rows are not written. `stamp` is that
-    of a change of several rows; `without` is a field to remove, though this release does not write
-    it; with `new`, `Conflict` if the row exists.
+    of a change of several rows, or an older one to which other changes are preferred; `without` is
+    a field to remove, though this release does not write it; with `new`, `Conflict` if the row
+    exists.
     """
     before = kind.load(tx.db, key)
     if new and kind.lives(before):
@@ -227,7 +228,8 @@ def write(
     if data is None:
         if not kind.lives(before):
             return None
-        after = deletion((kind.name, key), stamp or tx.stamp(before))
+        now = tx.stamp(before)
+        after = deletion((kind.name, key), stamp or now, now)
     else:
         if before is not None and kind.fields is not None:
             others = before.data.keys() - kind.fields - {without}
@@ -243,9 +245,12 @@ def write(
     if kind.history and data is None:
         note_mark(tx, *after.key, DELETED, born)
     # The author of a memory is in its table. What only follows from something else, as a category
-    # from a memory, has the first stamp of all, and goes with it.
+    # from a memory, has one of the first stamps of all, and goes with it.
     elif (
-        kind.history and not kind.lives(before) and after.kind != _MEMORY and after.clocks.latest[0]
+        kind.history
+        and not kind.lives(before)
+        and after.kind != _MEMORY
+        and moment_of(after.clocks.latest[0])
     ):
         note_mark(tx, *after.key, CREATED)
     return after if data is not None else None

@@ -140,7 +140,7 @@ def _forget_deletions(tx: Transaction) -> None:
     before = stamp_at(tx.now - KEPT_DAYS * _DAY)
     followed = tx.db.execute("SELECT 1 FROM meta WHERE key = 'link'").fetchone() is not None
     gone = tx.db.execute(
-        "DELETE FROM rows WHERE NOT live AND data IS NULL AND clocks ->> '$.deleted[0]' < ?"
+        "DELETE FROM rows WHERE NOT live AND data IS NULL AND clocks ->> '$.at[0]' < ?"
         # Tombstones not yet sent are kept, however long the replica is unreachable.
         " AND NOT (? AND EXISTS (SELECT 1 FROM outbox AS o WHERE o.kind = rows.kind"
         " AND o.id = rows.id)) RETURNING kind, id",

@@ -60,7 +60,7 @@ def ensure(tx: Transaction, category: str) -> None:
             continue
         before = KIND.load(tx.db, path)
         # Older than any description written by a person, here or on another device.
-        stamp = (0 if before is None else before.clocks.latest[0] + 1, tx.device)
+        stamp = (0 if before is None else (before.clocks.deleted or (0, ""))[0] + 1, tx.device)
         rows.write(tx, KIND, path, {"desc": tree_nodes.title(path)}, stamp=stamp)
         tx.keep_category = category
         tx.tell("category.added", category=path)
@@ -120,10 +120,16 @@ def touch(tx: Transaction, category: str) -> None:
 
 def prune(tx: Transaction) -> tuple[str, ...]:
     """Remove categories that are empty and long unused; return them."""
-    before = load(tx.db)
-    after, removed = trees.prune(before, tx.now, tx.rules.tree.prune_idle_days)
-    save(tx, before, after)
+    _, removed = trees.prune(load(tx.db), tx.now, tx.rules.tree.prune_idle_days)
+    for path in removed:
+        remove_unused(tx, path)
     return removed
+
+
+def remove_unused(tx: Transaction, category: str) -> None:
+    """Remove a category because it is empty; one that another device has described stays."""
+    if row := rows.load(tx.db, KIND, category):
+        rows.write(tx, KIND, category, None, stamp=(row.clocks.latest[0] + 1, tx.device))
 
 
 def save(tx: Transaction, old: dict[str, Node], new: tree_nodes.Tree) -> None:
