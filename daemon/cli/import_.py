@@ -99,7 +99,7 @@ def _reading(
     format_ = formats.named(args.format or detected[0])
     reading = chain(format_.read(source), source.faults())
     unread = [
-        ReadFault(str(source.path), f"what it has of {name}: --format {name} imports it")
+        ReadFault(str(source.path), f"it also has data of {name}: import it with --format {name}")
         for name in (detected[1:] if args.format is None else ())
     ]
     return format_.name, chain(reading, unread)
@@ -315,7 +315,7 @@ def _run_whole(args: Args, client: Caller, token: str | None) -> None:
 def _show_all(args: Args, reports: dict[str, _Report], others: list[str]) -> None:
     """Print the reports; `others` are agents that were not asked for."""
     if others and not reports[""].read:
-        hint = f"give --agent-id {others[0]}; there are {', '.join(others)}"
+        hint = f"leave out --agent-id, or give one of its agents: {', '.join(others)}"
         raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)
     used = {
         agent: report
@@ -386,9 +386,10 @@ VERBS: Final = {
             "PATH is the memory of another system, a state file, MEMORY.md, or a backup. It is\n"
             "only read, and by this command: the daemon opens no file. Repeating an import adds\n"
             "nothing; what has changed in the source is changed here, unless it was changed here\n"
-            "later, and forgotten memories stay forgotten. Secrets are left out. Every turn of a\n"
-            "conversation is kept as it was said, without tools and their output; --distil keeps\n"
-            "only statements. All agents of a workspace are imported unless --agent-id names one.\n"
+            "later, and forgotten memories stay forgotten. Secrets are replaced by a mark. Every\n"
+            "turn of a conversation is kept as it was said, without tools and their output;\n"
+            "--distil keeps only statements. All agents of a workspace are imported unless\n"
+            "--agent-id names one.\n"
             f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
             f"formats of single files:\n  {', '.join(_FILES)}\n"
             "examples:\n"

@@ -299,15 +299,17 @@ class _DaemonConnection:
 
 def _wrong(message: Any) -> tuple[Any, str] | None:
     """The id and the reason with which a message is refused; None for a valid one."""
+    if isinstance(message, list):
+        return None, "batches are not supported: send each request on a line of its own"
     if not isinstance(message, dict):
-        return None, "the line is no request"
+        return None, "the line is not a request: it must be an object"
     if "method" not in message and {"result", "error"} & message.keys():
         return None
     key = message.get("id")
     has_id = isinstance(key, str | int | float) and not isinstance(key, bool)
     key = key if has_id else None
     if not isinstance(message.get("method"), str):
-        return key, "the line is no request: 'method' must be a string"
+        return key, "the line is not a request: 'method' must be a string"
     if "id" in message and not has_id:
         return key, "'id' must be a string or a number"
     if message.get("jsonrpc") != "2.0":

@@ -23,6 +23,7 @@ from ..config import load
 from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
+from ..runtime.places import default_state_dir
 from .archive import is_sealed
 from .join import Outcome, Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
@@ -52,12 +53,19 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
     async def unseal() -> Restored:
         keychain = load_keychain(request.state_dir, lambda: "", os.environ)
         header = keychain.header_of(file)
+        opener = keychain
         if not keychain.has_epoch(header.epoch):
-            await _ask(keychain, header.recovery, request)
-        opened = partial(keychain.unsealed, file)
+            # Those of this device, when it restores into another folder.
+            usual = Path(default_state_dir(os.environ))
+            opener = load_keychain(usual, lambda: "", os.environ)
+            if request.recovery_key is not None or not opener.has_epoch(header.epoch):
+                opener = keychain
+                await _ask(keychain, header.recovery, request)
+        opened = partial(opener.unsealed, file)
         restored = await restore_file(file, request, rules=rules, say=say, opened=opened)
-        await keychain.save()
-        give_keys(request.state_dir)
+        if opener is keychain:
+            await keychain.save()
+            give_keys(request.state_dir)
         return restored
 
     return asyncio.run(unseal())

@@ -15,7 +15,7 @@ from typing import Final
 from ..client import ApiError
 from ..errors import reason_of
 from ..runtime import VERSION
-from ..runtime.places import socket_places
+from ..runtime.places import lock_holder, socket_places
 from .context import UNIT, CheckResult, DeviceContext, failure, ok, warning
 
 _SECONDS: Final = 3.0
@@ -95,7 +95,7 @@ def lock(context: DeviceContext) -> Iterator[CheckResult]:
     except FileNotFoundError:
         yield ok("free: no daemon has run here")
         return
-    holder = _holder(context.system("proc/locks"), inode)
+    holder = lock_holder(inode, str(context.system("proc/locks")))
     if holder is None:
         yield ok("free")
     elif context.status is None:
@@ -175,16 +175,6 @@ def _connects(path: str) -> str:
         except OSError as error:
             return reason_of(error)
     return ""
-
-
-def _holder(locks: Path, inode: int) -> int | None:
-    """The process with an flock on a file; asking for the lock would disturb a daemon's start."""
-    with suppress(OSError):
-        for line in locks.read_text().splitlines():
-            words = line.split()
-            if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
-                return int(words[4])
-    return None
 
 
 def _name_of(pid: int) -> str:

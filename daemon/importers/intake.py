@@ -31,6 +31,7 @@ T = TypeVar("T")
 THERE: Final = "already there"
 FORGOTTEN: Final = "forgotten since"
 DELETED: Final = "deleted where they come from"
+EXPIRED: Final = "expired"
 STALE: Final = "an earlier version of what is there"
 LATER: Final = "changed here later"
 _LINES: Final = 200
@@ -113,10 +114,13 @@ class Intake:
             self._apply([self._memory(memory, ids, editable, dated=dated) for memory in some])
 
     def entries(self, memories: Sequence[Memory]) -> None:
-        """Import the entries of another system, except statements that are known here."""
+        """Import the entries of another system, but none that are known here or have expired."""
         index_new(self.tx)
-        new = [memory for memory in memories if not self._is_said(memory)]
-        self.skip(THERE, len(memories) - len(new))
+        now = self.tx.now
+        valid = [each for each in memories if each.expires_at is None or each.expires_at > now]
+        new = [memory for memory in valid if not self._is_said(memory)]
+        self.skip(EXPIRED, len(memories) - len(valid))
+        self.skip(THERE, len(valid) - len(new))
         self.memories(new, dated=True)
 
     def experiences(self, imported: Iterable[Experience]) -> None:

@@ -5,6 +5,7 @@ Strings, not paths: importing pathlib would take a tenth of a command's time.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 
@@ -51,7 +52,8 @@ def default_socket(env: Mapping[str, str]) -> str:
     """The daemon's socket for a program with the environment `env`.
 
     `$THERMOCLINE_SOCKET` if set; else the first existing socket among the places where a daemon
-    creates it; else the path that a daemon of this user would create.
+    creates it; else the path that a daemon of this user would create. The system's daemon never
+    answers in place of the user's own one that is starting or ending.
     """
     if named := env.get("THERMOCLINE_SOCKET"):
         return named
@@ -60,7 +62,34 @@ def default_socket(env: Mapping[str, str]) -> str:
     places = socket_places({"XDG_RUNTIME_DIR": f"{_USERS}/{os.getuid()}", **env}, root=root)
     # A program that is a service has its own run-time folder, which is not the daemon's.
     usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
-    return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
+    found = next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
+    if found == f"{_SYSTEM}/{_SOCKET}" != usual:
+        return _socket_of_holder(f"{user_state_dir(env)}/lock") or found
+    return found
+
+
+def lock_holder(inode: int, locks: str = "/proc/locks") -> int | None:
+    """The process with an flock on a file; asking for the lock would disturb a daemon's start."""
+    try:
+        with open(locks, encoding="ascii") as lines:  # noqa: PTH123
+            for line in lines:
+                words = line.split()
+                if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+                    return int(words[4])
+    except OSError:
+        pass
+    return None
+
+
+def _socket_of_holder(lock: str) -> str:
+    """The socket of the daemon that holds a state folder; "" if none does."""
+    try:
+        with open(lock, encoding="utf-8") as file:  # noqa: PTH123
+            if lock_holder(os.fstat(file.fileno()).st_ino) is None:
+                return ""
+            return str(json.loads(file.read())["socket"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def user_state_dir(env: Mapping[str, str]) -> str:

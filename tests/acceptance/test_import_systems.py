@@ -448,6 +448,29 @@ def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell, tmp_path):
     assert (link["relation"], link["target"]) == ("prunes", "Vineyard")
 
 
+def test_what_has_expired_is_not_stored_only_to_be_forgotten(shell, tmp_path):
+    script = SCALYCLAW + """
+        INSERT INTO memories VALUES ('s3', 'fact', 'Vineyard', 'The pump is lent to Ute', '',
+          'chat', 5, NULL, '7d', 0, NULL, NULL, '2024-01-01 10:00:00', '2024-01-01 10:00:00');"""
+    path = str(database(tmp_path / "scaly.db", script))
+    for verb in (("import", path, "--dry-run"), ("import", path)):
+        report = shell.json(*verb)
+        assert report["stored"]["memory"] == 2
+        assert report["skipped"] == {"expired": 1}
+    assert shell.json("import", path)["skipped"]["expired"] == 1
+
+
+def test_what_another_system_also_has_is_named(shell, tmp_path):
+    database(tmp_path / "scaly.db", SCALYCLAW)
+    database(tmp_path / "prof.db", PROFCLAW)
+    left_out = shell.json("import", str(tmp_path))["left_out"]
+    assert any("data of profclaw: import it with --format profclaw" in each for each in left_out)
+    workspace = tmp_path / "workspace"
+    written(workspace / "memory" / "warm-memory.json", "[]")
+    refusal = shell.run("--agent-id", "nobody", "import", workspace, code=1).stderr
+    assert "leave out --agent-id, or give one of its agents: default" in refusal
+
+
 def test_a_release_with_other_columns_reads_the_same(shell, tmp_path):
     path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
     with closing(sqlite3.connect(path)) as db:

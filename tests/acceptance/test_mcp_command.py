@@ -204,6 +204,8 @@ def test_a_request_that_breaks_json_rpc_says_why(session):
         answer = client.next()
         assert (answer["id"], answer["error"]["code"]) == (key, -32600)
         assert why in answer["error"]["message"]
+    client.send([{"jsonrpc": "2.0", "id": 2, "method": "ping"}])
+    assert client.next()["error"]["message"].startswith("batches are not supported: send each")
     message = client.ask("tools/call")["error"]["message"]
     assert message == "'name' is missing: expected one of recall, remember, context, forget"
 

@@ -403,7 +403,7 @@ def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(make, tmp
     assert new.start().texts() == {"The pilot boards at six", "The pilot has boarded"}
 
 
-def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_path):
+def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_path, monkeypatch):
     one = make("desk", keys=True)
     for text in TEXTS:
         one.store(text, category="port/ferries")
@@ -434,6 +434,12 @@ def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_pa
         (again.state / name).write_bytes((one.state / name).read_bytes())
     again.restore_file(file)
     assert again.start().texts() == {*TEXTS}
+    # So do those of this device, in whichever folder it looks at an archive; they stay where they are.
+    monkeypatch.setenv("STATE_DIRECTORY", str(one.state))
+    aside = make("aside", start=False)
+    aside.restore_file(file)
+    assert not (aside.state / "keyring").exists()
+    assert aside.start().texts() == {*TEXTS}
     plain = make("plain")
     plain.store("x")
     with pytest.raises(AssertionError, match="no keys"):

@@ -28,6 +28,7 @@ from thermocline.daemon.client import (
 )
 from thermocline.daemon.client.wire import quoted
 from thermocline.daemon.runtime import places
+from thermocline.daemon.store.agent_paths import StateLock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -474,6 +475,22 @@ def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(tmp_path, mo
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / "thermocline.sock").touch()
     assert default_socket(nowhere) == str(tmp_path / "system" / "thermocline.sock")
+
+
+def test_the_systems_daemon_does_not_answer_for_the_users_own_one_that_is_starting(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(places, "_SYSTEM", str(tmp_path / "system"))
+    systems = tmp_path / "system" / "thermocline.sock"
+    systems.parent.mkdir()
+    systems.touch()
+    env = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "user")}
+    state = tmp_path / ".local" / "state" / "thermocline"
+    state.mkdir(parents=True)
+    ours = tmp_path / "user" / "thermocline" / "thermocline.sock"
+    with StateLock(state, ours):
+        assert default_socket(env) == str(ours)
+    assert default_socket(env) == str(systems)
 
 
 def test_a_program_that_was_started_without_the_runtime_folder_finds_the_users_daemon(
