@@ -299,10 +299,9 @@ class _DaemonConnection:
 
 def _wrong(message: Any) -> tuple[Any, str] | None:
     """The id and the reason with which a message is refused; None for a valid one."""
-    if isinstance(message, list):
-        return None, "batches are not supported: send each request on a line of its own"
     if not isinstance(message, dict):
-        return None, "the line is not a request: it must be an object"
+        batch = "batches are not supported: send each request on a line of its own"
+        return None, batch if isinstance(message, list) else "the line is not an object"
     if "method" not in message and {"result", "error"} & message.keys():
         return None
     key = message.get("id")

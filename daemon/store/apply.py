@@ -163,7 +163,7 @@ def _insert(
     for item in items:
         if isinstance(item, Row):
             rows.mark(tx, kind, item.id, None, None)
-    return any(device == tx.device for row in new for _, device in row.clocks.stamps)
+    return any(_own_stamps(row, tx.device) for row in new)
 
 
 def _row(received: Received | Row) -> Row:
@@ -227,12 +227,14 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
 
 
 def _own_stamps(row: Row | None, device: str) -> set[int]:
-    """The stamps of a device's own changes that are still visible in a version."""
-    if row is None:
+    """The stamps of a device's own changes that are still visible in a version.
+
+    A deletion is none: after an agent was forgotten, the memory that has its name next lacks it.
+    """
+    if row is None or not row.data:
         return set()
-    clocks = row.clocks
-    result = {clocks.at, *clocks.fields.values(), clocks.deleted}
-    return {stamp[0] for stamp in result if stamp is not None and stamp[1] == device}
+    deleted = row.clocks.deleted
+    return {stamp[0] for stamp in row.clocks.stamps if stamp[1] == device and stamp != deleted}
 
 
 def _agree(tx: Transaction, kind: Kind, received: Received, merged: Row) -> None:

@@ -449,9 +449,12 @@ def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell, tmp_path):
 
 
 def test_what_has_expired_is_not_stored_only_to_be_forgotten(shell, tmp_path):
-    script = SCALYCLAW + """
+    script = (
+        SCALYCLAW
+        + """
         INSERT INTO memories VALUES ('s3', 'fact', 'Vineyard', 'The pump is lent to Ute', '',
           'chat', 5, NULL, '7d', 0, NULL, NULL, '2024-01-01 10:00:00', '2024-01-01 10:00:00');"""
+    )
     path = str(database(tmp_path / "scaly.db", script))
     for verb in (("import", path, "--dry-run"), ("import", path)):
         report = shell.json(*verb)

@@ -434,7 +434,7 @@ def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_pa
         (again.state / name).write_bytes((one.state / name).read_bytes())
     again.restore_file(file)
     assert again.start().texts() == {*TEXTS}
-    # So do those of this device, in whichever folder it looks at an archive; they stay where they are.
+    # So do those of this device, into whichever folder it restores; they are not copied there.
     monkeypatch.setenv("STATE_DIRECTORY", str(one.state))
     aside = make("aside", start=False)
     aside.restore_file(file)

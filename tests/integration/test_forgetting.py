@@ -177,6 +177,21 @@ def test_a_category_that_another_device_described_outlives_the_memory_it_was_mad
         assert call.total() == 0
 
 
+def test_a_name_is_used_again_after_its_agent_was_forgotten(make_daemon, calls_of, tmp_path):
+    daemon = make_daemon(f"--set=sync.url=file:{tmp_path}/replica.db").start()
+    call = calls_of(daemon, "notes")
+    device = call.ok("GET", "/api/status")["device"]
+    for text in ("Ana prefers tea", "Bo prefers milk"):
+        call.store(text, category="taste/drinks")
+        call.ok("POST", "/api/sync")
+        call.ok("DELETE", "/api/agents/notes")
+    call.store("Cy prefers water", category="taste/drinks")
+    call.ok("POST", "/api/sync")
+    status = call.ok("GET", "/api/status")
+    assert (status["problems"], status["device"]) == ([], device)
+    assert call.total() == 1
+
+
 def test_an_agent_whose_replica_is_away_is_forgotten_all_the_same(make_daemon, calls_of):
     daemon = make_daemon(f"--set=sync.url=http://127.0.0.1:{free_port()}").start()
     call = calls_of(daemon, "notes")
