@@ -111,7 +111,7 @@ class Bridge:
         self._daemon = daemon
         self._ask = daemon.ask
         self._out = out
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()
         # Requests under way, with the keys of their ids, which a client may use twice; a
         # cancelled request leaves.
         self._waiting: dict[threading.Thread, Any] = {}
@@ -137,6 +137,8 @@ class Bridge:
         deadline = time.monotonic() + _ENDING_SECONDS
         for thread in [*self._waiting]:
             thread.join(max(0.0, deadline - time.monotonic()))
+        # An answer whose request no longer waits is being written.
+        self._writing.acquire(timeout=max(0.0, deadline - time.monotonic()))
 
     def _take(self, line: bytes) -> None:
         try:
@@ -162,8 +164,9 @@ class Bridge:
 
     def _answer_cancellable(self, message: dict[str, Any]) -> None:
         answer = self._answer(message)
-        if self._waiting.pop(threading.current_thread(), self) is not self:
-            self._write(answer)
+        with self._writing:
+            if self._waiting.pop(threading.current_thread(), self) is not self:
+                self._write(answer)
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -180,7 +180,10 @@ class Indexes:
     async def _changes(self, *, at_once: bool) -> set[str]:
         """The changed places; if changes may have been missed, everything is rescanned."""
         folders = {p: i for index in self._indexes.values() for p, i in index.folders.items()}
-        if not self._rules().watch or time.monotonic() < self._lost_until:
+        is_lost = time.monotonic() < self._lost_until
+        if not folders and not is_lost:
+            self._problems.clear(_LOST, "/files")
+        if not self._rules().watch or is_lost:
             folders = {}
         if not (at_once or self._soon.is_set()) and folders == self._watched:
             return set()
@@ -193,11 +196,13 @@ class Indexes:
             self._watched = {}
             scans = max((index.scan_seconds for index in self._indexes.values()), default=0.0)
             self._lost_until = time.monotonic() + max(_LOST_SECONDS, _LOST_SCANS * scans)
+            # The library cannot say which file has changed if its name is not UTF-8.
+            fix = "rename it" if "decode" in str(error) else "raise fs.inotify.max_user_watches"
             self._problems.report(
                 _LOST,
                 "/files",
                 f"cannot watch the files: {error}",
-                "they are looked at every few seconds; raise fs.inotify.max_user_watches",
+                f"they are looked at every few seconds; {fix}",
                 lasting=False,
             )
             for index in self._indexes.values():

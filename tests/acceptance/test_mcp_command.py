@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from daemon_process import Daemon, wait_until
 from machine import peak_kb
 from shells import COMMAND, Shell
 
+from thermocline.daemon.cli.mcp import Bridge, _DaemonConnection
 from thermocline.daemon.cli.program import options
 from thermocline.daemon.schemas.tools import tools_of
 
@@ -271,6 +273,20 @@ def test_it_ends_with_its_input_after_what_is_under_way(session):
     client.process.stdin.close()
     assert client.next()["result"]["structuredContent"]["stored"] is True
     assert client.process.wait(60) == 0
+
+
+def test_an_answer_that_is_being_written_as_the_input_ends_arrives():
+    class Slow(io.BytesIO):
+        def write(self, line: Any) -> int:
+            threading.Event().wait(0.3)
+            return super().write(line)
+
+    call = {"name": "recall", "arguments": 7}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    out = Slow()
+    nobody = _DaemonConnection(None, None, start=False, off="off")
+    Bridge("default", nobody, out).run(io.BytesIO(json.dumps(request).encode() + b"\n"))
+    assert json.loads(out.getvalue())["id"] == 1
 
 
 def test_a_client_that_goes_before_its_answer_leaves_no_noise(session):

@@ -415,6 +415,23 @@ def test_exclusions_gitignore_and_sizes_come_from_the_configuration(make_daemon,
         assert client.files_search("granted words").chunks[0].path == str(granted / "g.md")
 
 
+def test_a_name_that_is_not_utf8_stops_the_watching_only_while_it_changes(make_daemon, tmp_path):
+    daemon, docs = make_daemon().start(), tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# Penguins\n")
+    with daemon.client() as client:
+
+        def problems() -> dict[str, str]:
+            return {problem.code: problem.hint for problem in client.status().problems}
+
+        client.files_add(str(docs))
+        (docs / os.fsdecode(b"\xff.md")).write_text("# Ravens\n")
+        wait_until(lambda: "files_not_watched" in problems(), "the name is reported")
+        assert "rename it" in problems()["files_not_watched"]
+        client.files_remove(str(docs))
+        wait_until(lambda: problems() == {}, "nothing is to be watched")
+
+
 def pages_of_noise(index: Path) -> None:
     pages = bytearray(index.read_bytes())
     for place in range(4_096 + 200, len(pages), 4_096):
