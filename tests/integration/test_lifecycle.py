@@ -224,6 +224,28 @@ def test_a_memory_that_is_closed_to_us_is_told_and_opened_when_it_may_be(make_da
     assert "Traceback" not in daemon.log.read_text()
 
 
+def test_a_database_that_may_only_be_read_is_read_and_written_once_it_may_be(make_daemon):
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        client.store("Ana prefers tea")
+    daemon.kill()
+    files = list(daemon.folder().glob("memory.db*"))
+    assert len(files) == 3
+    for path in files:
+        path.chmod(0o400)
+    daemon.start(prefix=held_back())
+    with daemon.client() as client:
+        assert [memory.text for memory in client.list().results] == ["Ana prefers tea"]
+        with pytest.raises(ClientError) as refusal:
+            client.store("Ben prefers coffee")
+        assert refusal.value.code == "read_only"
+        for path in files:
+            path.chmod(0o600)
+        wait_until(lambda: client.status().problems == [], "the disk accepts writes")
+        client.store("Ben prefers coffee")
+    assert daemon.stop() == 0
+
+
 def test_a_daemon_without_a_remote_holds_no_openssl(make_daemon, calls_of, monkeypatch):
     monkeypatch.setattr(Daemon, "forks", None)
     daemon = make_daemon().start()

@@ -40,6 +40,9 @@ _DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
 def connect_writer(path: Path, cache_kb: int = CACHE_KB) -> sqlite3.Connection:
     """The one connection that writes. Every commit is on the disk before it returns."""
     with translated(path):
+        # SQLite would open for reading, and never write, what it may not write at this moment.
+        if path.exists() and (closed := _closed_to_us(path)) is not None:
+            raise closed
         db = _connect(path, "mode=rwc", cache_kb)
         # Smaller than SQLite's usual: a store touches some seventeen pages, and each is written.
         # Of a database that is there this changes nothing.
