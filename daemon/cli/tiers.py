@@ -169,7 +169,9 @@ def _index_add(args: Args, client: Caller) -> Shown:
     added = client.call("POST /api/files/paths", path=_absolute(args.path))
     watching = f"{'watching' if added['added'] else 'was watched already:'} {added['path']}"
     if added["in_step"]:
-        state = number_of(added["files"], "file", "files") + " in the index"
+        state = (
+            number_of(added["files"], "file", "files") + " in the index, the agent's own among them"
+        )
     else:
         left = f", {number_of(added['to_read'], 'file', 'files')} left" if added["to_read"] else ""
         state = f"still reading{left}; see: thermocline index status"

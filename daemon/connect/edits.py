@@ -107,11 +107,11 @@ class Change(msgspec.Struct, frozen=True):
                 hint="call it again",
             )
 
-    def _copy(self, path: Path) -> Path:
-        """The copy of the file as it was; an older copy is somebody else's."""
+    def _copy(self, path: Path) -> Path | None:
+        """The copy of the file as it was; an older copy is somebody else's, ours has none."""
         text = self.before or ""
         copy = _copy_of(path)
-        if copy is not None and (not self.is_first or _read(copy) == text):
+        if not self.is_first or (copy is not None and _read(copy) == text):
             return copy
         free = atomic.numbered(path.with_name(path.name + _COPY))
         atomic.write(free, text.encode(), _mode(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import hashlib
 import os
 import sqlite3
@@ -70,6 +71,8 @@ async def read_file(
 
 def text_of(content: bytes, *, own: bool) -> tuple[str, str]:
     """The text of a file, or the reason why it has none; without the daemon's own section."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "", "it is UTF-16: save it as UTF-8"
     if b"\0" in content:
         return "", "it is not a text"
     try:

@@ -62,6 +62,14 @@ def test_a_client_is_connected_once_and_taken_out_without_a_trace(home, client):
     assert "not connected" in out(client, "--undo", "--yes")
 
 
+def test_a_second_way_to_connect_leaves_no_copy_of_a_file_that_is_ours_alone(home):
+    out("claude-code", "--yes")
+    assert "is connected" in out("--agent-id", "work", "claude-code", "--yes")
+    assert sorted(tree(home)) == [".claude.json", ".claude/settings.json"]
+    out("claude-code", "--undo", "--yes")
+    assert not tree(home)
+
+
 def test_what_others_wrote_stays_as_it_is(home):
     settings = home / ".claude" / "settings.json"
     settings.parent.mkdir()

@@ -629,6 +629,7 @@ def test_nothing_hangs_and_nothing_is_followed_out(desk, tmp_path):
     desk.write("two\nlines.md", "a name in two lines\n")
     (desk.docs / "binary.md").write_bytes(b"a\0b")
     (desk.docs / "latin.md").write_bytes("café".encode("latin-1"))
+    (desk.docs / "wide.md").write_bytes("café".encode("utf-16"))
     desk.write("large.md", "word " * 300_000)
     os.close(os.open(os.fsencode(desk.docs) + b"/\xff.md", os.O_CREAT | os.O_WRONLY))
     desk.write("last.md", "written last\n")
@@ -643,6 +644,7 @@ def test_nothing_hangs_and_nothing_is_followed_out(desk, tmp_path):
         "pipe.md": "neither a file nor a folder",
         "binary.md": "it is not a text",
         "latin.md": "it is not valid UTF-8",
+        "wide.md": "it is UTF-16: save it as UTF-8",
         "large.md": "it has 1464 KB, the limit is 1024 KB",
     }
     (outside / "more.md").write_text("plugh\n")

@@ -192,7 +192,7 @@ def _scalyclaw(source: SourcePath) -> Iterator[SourceEntry | Document]:
         except sqlite3.DatabaseError as error:
             source.fault(copy.path, f"the entities cannot be read ({error})")
         if unstated:
-            why = f"{unstated} relations are not read: no memory states them"
+            why = f"relations that no memory states are not read: {unstated}"
             source.fault(f"{copy.path}: memory_relations", why)
         for row in source.rows(copy, "memories", "created_at", _SCALYCLAW):
             ttl, row["tags"] = row["expires_at"], json_list(row["tags"])
