@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ..client.errors import ApiError
-from ..client.wording import number_of
+from ..client.wording import moment, number_of
 from .memories import headline
 from .terminal import cut, one_line, page, short, show_json, show_rows, visible, worded
 from .usage import PATIENT_SECONDS, Form, Verb
@@ -137,7 +137,8 @@ def _history(args: Args, client: Caller) -> Shown:
             *("{number}", "{at:ago}"),
             lambda row: "new conflict" if _is_new(row) else row["why"] or "edited",
             lambda version: version["writer"] or f"on {version['device'][:8]}",
-            *("{kind} {id:short}", _replaced),
+            _named,
+            _replaced,
             empty=empty,
         )(answer, {})
         new = [version["number"] for version in answer["results"] if _is_new(version)]
@@ -155,23 +156,30 @@ def _is_new(version: Mapping[str, Any]) -> bool:
     return version["why"] == "conflict" and version.get("seen_at") is None
 
 
+def _named(row: Mapping[str, Any]) -> str:
+    """What a version is of; only the id of a memory may be shortened."""
+    return f"{row['kind']} {short(row['id']) if row['kind'] == 'memory' else row['id']}"
+
+
 def _replaced(version: Mapping[str, Any]) -> str:
     """The fields that were replaced after a version, with the values that they had."""
     data, after = version["data"], version["after"]
     if version["why"] == "conflict":
         return "; ".join(
-            f"{name}: old {_value(data.get(name))}, new {_value(after.get(name))}"
+            f"{name}: old {_value(data.get(name), name)}, new {_value(after.get(name), name)}"
             for name in version["replaced"]
         )
     changes = "; ".join(
-        f"{name}: {_value(data.get(name))} → {_value(after.get(name))}"
+        f"{name}: {_value(data.get(name), name)} → {_value(after.get(name), name)}"
         for name in version["replaced"]
     )
     text = "" if "text" in version["replaced"] else data.get("text") or ""
     return f"{_value(text)}: {changes}" if text and isinstance(text, str) else changes
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, name: str = "") -> str:
+    if name.endswith("_at") and isinstance(value, int | float):
+        return moment(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return cut(visible(one_line(text)), _LONGEST_VALUE) if value is not None else "none"
 
@@ -182,10 +190,7 @@ def _undo(args: Args, client: Caller) -> Shown:
     request = args.present("id", "kind", "number", "by", "since", "dry_run")
     undone = client.call("POST /api/undo", **request)
     would = "" if undone["done"] else "would be "
-    lines = [
-        f"{row['kind']} {short(visible(row['id']))}: {would}{row['result']}"
-        for row in undone["results"]
-    ]
+    lines = [f"{visible(_named(row))}: {would}{row['result']}" for row in undone["results"]]
     if not undone["done"] and any(row["result"].startswith("deleted") for row in undone["results"]):
         say("what is deleted is forgotten, and cannot come back")
     return lambda: print("\n".join(lines) or "nothing to undo")

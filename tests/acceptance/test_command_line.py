@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -380,6 +381,18 @@ def test_the_history_of_all_says_which_memory_was_replaced_and_by_which(shell):
     newer = shell.json("store", "Maya moved to Kiel")["id"]
     told = shell.out("history")
     assert f"Maya lives in Bonn: superseded_by: none → {newer}" in told
+
+
+def test_the_history_names_what_it_is_of_and_times_as_people_write_them(shell):
+    shell.run("kv", "set", "favourite-colour", "blue")
+    shell.run("kv", "set", "favourite-colour", "green")
+    assert "  pair favourite-colour  value: blue → green" in shell.out("history")
+    words = ("undo", "--kind", "pair", "favourite-colour")
+    assert shell.out(*words) == "pair favourite-colour: put back\n"
+    key = shell.json("store", "The pump is lent to Ute", "--expires", "2d")["id"]
+    shell.run("update", key, "--expires", "9d")
+    said = shell.out("history", key)
+    assert re.search(r" expires_at: \w+ \d\d  \d{4} → \w+ \d\d  \d{4}\n", said), said
 
 
 def test_a_number_of_uses_is_written_with_its_word(shell, eventually):
