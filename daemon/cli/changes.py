@@ -190,7 +190,11 @@ def _undo(args: Args, client: Caller) -> Shown:
     request = args.present("id", "kind", "number", "by", "since", "dry_run")
     undone = client.call("POST /api/undo", **request)
     would = "" if undone["done"] else "would be "
-    lines = [f"{visible(_named(row))}: {would}{row['result']}" for row in undone["results"]]
+    lines = [
+        f"{visible(_named(row))}: {would}{row['result']}"
+        + (f"  {_value(row['text'])}" if row.get("text") else "")
+        for row in undone["results"]
+    ]
     if not undone["done"] and any(row["result"].startswith("deleted") for row in undone["results"]):
         say("what is deleted is forgotten, and cannot come back")
     return lambda: print("\n".join(lines) or "nothing to undo")

@@ -269,6 +269,9 @@ async def see_conflicts(scope: Scope, body: schemas.ConflictsBody) -> schemas.Co
     return schemas.ConflictsSeen(seen)
 
 
+_LONGEST_TEXT: Final = 200
+
+
 @Operation("POST", "/api/undo", role="write")
 async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
     """Undo the last change of a row, or what an author changed since a time."""
@@ -285,23 +288,32 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
         undo.undo(tx, kind, key, body.number)
         return [(kind.name, key, "put back")]
 
-    def rehearse(tx: Transaction) -> list[tuple[str, str, Undoing]]:
+    def rehearse(tx: Transaction) -> list[schemas.UndoneRow]:
         snapshot = tx.snapshot()
         tx.db.execute("SAVEPOINT rehearsal")
         try:
-            return apply(tx)
+            changed = apply(tx)
         finally:
             tx.restore_snapshot(snapshot)
             tx.db.execute("ROLLBACK TO rehearsal")
             tx.db.execute("RELEASE rehearsal")
+        return [_as_it_is(tx.db, *row) for row in changed]
 
     async with scope.store() as store:
-        changed = await store.write(rehearse if body.dry_run else apply)
-        if not body.dry_run:
-            await store.eraser.erase_traces()
-            lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
-            await scope.daemon.agent_files.remove(store, lines)
-    return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=not body.dry_run)
+        if body.dry_run:
+            return schemas.Undone(await store.write(rehearse), done=False)
+        changed = await store.write(apply)
+        await store.eraser.erase_traces()
+        lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
+        await scope.daemon.agent_files.remove(store, lines)
+    return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=True)
+
+
+def _as_it_is(db: sqlite3.Connection, kind: str, key: str, result: Undoing) -> schemas.UndoneRow:
+    row = kind_of(kind).load(db, key) if result.startswith("deleted") else None
+    text = row.data.get("text") if row is not None else None
+    beginning = text[:_LONGEST_TEXT] if isinstance(text, str) else UNSET
+    return schemas.UndoneRow(kind, key, result, beginning)
 
 
 def _kind(name: str) -> Kind:

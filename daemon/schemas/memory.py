@@ -352,11 +352,15 @@ class UndoBody(Input):
 
 
 class UndoneRow(Struct):
-    """A row by its kind and id, and what became of it."""
+    """A row by its kind and id, and what became of it.
+
+    With `dry_run`, what would be deleted has the beginning of its `text`.
+    """
 
     kind: str
     id: str
     result: Undoing
+    text: str | UnsetType = UNSET
 
 
 class Undone(Struct):

@@ -371,6 +371,8 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell):
     assert shell.json("get", key)["text"] == "Ana drinks coffee"
     assert shell.out("undo", "--by", "uid:4242424", "--since", "2h") == "nothing to undo\n"
     assert shell.json("get", key)["writer"] == f"uid:{os.getuid()} cli"
+    told = shell.out("undo", "--by", "cli", "--since", "2h", "--dry-run")
+    assert told == f"memory {key[:8]}: would be deleted  Ana drinks coffee\n"
     done = shell.out("undo", "--by", "cli", "--since", "2h")
     assert done == f"memory {key[:8]}: deleted\n"
     assert shell.json("history", "--conflicts")["results"] == []
