@@ -13,7 +13,10 @@ from .memory import MemoryView
 from .recall import Expense
 
 Tools = tuple[str | dict[str, Json], ...]
-_ONE_OF: Final = "one of `turns`, `messages` and `text` is required"
+_TURNS: Final = (
+    "1 to 500 turns, or none to `end` the conversation; one of `turns`, `messages` and `text` is"
+    " required"
+)
 
 
 class TurnBody(Input):
@@ -42,9 +45,9 @@ class Talk(Input):
     """
 
     conversation: NotBlank
-    turns: Annotated[tuple[TurnBody, ...], Meta(description=_ONE_OF)] | UnsetType = UNSET
-    messages: tuple[Json, ...] | UnsetType = UNSET
-    text: str | UnsetType = UNSET
+    turns: Annotated[tuple[TurnBody, ...], Meta(description=_TURNS)] | UnsetType = UNSET
+    messages: Annotated[tuple[Json, ...], Meta(description=_TURNS)] | UnsetType = UNSET
+    text: Annotated[str, Meta(description=_TURNS)] | UnsetType = UNSET
     user: str = ""
 
 

@@ -18,7 +18,14 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import Conflict, InvalidInput, StoreDamaged, ThermoclineError, TooLarge
+from ..errors import (
+    Conflict,
+    InvalidInput,
+    StoreDamaged,
+    ThermoclineError,
+    TooLarge,
+    reason_of,
+)
 from ..runtime import atomic
 from ..runtime.problems import Problems
 from .agent_paths import AgentPaths, StoreContext
@@ -130,10 +137,11 @@ class StateFiles:
                 self._wanted |= wanted
                 if isinstance(error, StoreDamaged):
                     self._damaged(error)
+                why = reason_of(error) if isinstance(error, OSError) else str(error)
                 self._context.problems.report(
                     "state_files_behind",
                     self._agent,
-                    f"cannot write the state files of '{self._agent}': {error}",
+                    f"cannot write the state files of '{self._agent}': {why}",
                     "free some space, or make the folder writable; nothing is lost meanwhile",
                 )
                 return False

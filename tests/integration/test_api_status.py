@@ -150,6 +150,12 @@ def test_every_reference_of_the_description_resolves(description):
             part = part[step]
 
 
+def test_how_many_turns_a_conversation_may_have_is_described_where_it_is_observed(description):
+    fields = description["components"]["schemas"]["ObserveBody"]["properties"]
+    for name in ("turns", "messages", "text"):
+        assert "1 to 500 turns" in fields[name]["description"], name
+
+
 def test_every_operation_is_complete(description):
     assert description["openapi"].startswith("3.1")
     assert set(description["info"]) >= {"title", "version"}
