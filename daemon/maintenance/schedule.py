@@ -19,7 +19,7 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 from cronsim import CronSim
 
-from ..errors import ThermoclineError
+from ..errors import ThermoclineError, reason_of
 from ..store.agent_store import AgentStore
 from ..store.database import meta
 from ..store.database.transaction import Transaction
@@ -179,4 +179,6 @@ def words_of(error: Exception) -> str:
     """The message of an error; only the type of an unknown error, which may quote a memory."""
     if isinstance(error, ThermoclineError):
         return error.message
-    return str(error) if isinstance(error, OSError) else type(error).__name__
+    if isinstance(error, OSError):
+        return reason_of(error) + (f": {error.filename}" if error.filename else "")
+    return type(error).__name__

@@ -289,7 +289,7 @@ class _Disk:
         except FileNotFoundError:
             file, stamp, mode = b"", None, 0o600
         except (Conflict, TooLarge, PermissionError) as error:
-            self._leave(name, str(error))
+            self._leave(name, reason_of(error) if isinstance(error, OSError) else str(error))
             return None
         try:
             before = memory_md.page_in(file)
