@@ -160,9 +160,11 @@ def _viewed(pair: RelatedPair, newer: Memory) -> TidyPair:
 
 # About ten milliseconds of the writer's time, which may delay a store.
 _FORGOTTEN_AT_ONCE: Final = 64
-# Excludes memories that others point to, since those would become current again.
+# Excludes memories that others point to, since those would become current again, and those from
+# before 2001: a clock that is not set yet begins in 1970 or 2000, so that they may be new.
 _FORGETTABLE: Final = """
-    SELECT created_at, id FROM memories AS old WHERE created_at < ?1 AND updated_at < ?1
+    SELECT created_at, id FROM memories AS old WHERE created_at < ?1
+        AND updated_at BETWEEN 978307200 AND ?1
         AND score(importance, created_at, access_count, pinned) < ?2
         AND NOT EXISTS (SELECT 1 FROM memories WHERE merged_into = old.id)
         AND NOT EXISTS (SELECT 1 FROM memories WHERE superseded_by = old.id)

@@ -124,6 +124,12 @@ async def test_monthly_forgets_what_is_frozen_for_too_long(upkept):
     assert await upkept.all() == {}
 
 
+async def test_what_was_stored_before_the_clock_was_set_is_not_taken_for_old(upkept):
+    await upkept.add(memory("unset", days=NOW / DAY - 0.01, importance=0.1))
+    assert (await upkept.run("monthly")).forgotten == 0
+    assert (await upkept.run("monthly", dry_run=True)).forgotten == 0
+
+
 async def test_without_retention_years_the_archive_is_kept_for_ever(open_store):
     rules = Rules(cold=Cold(retention_years=0))
     upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
