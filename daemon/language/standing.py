@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from ..memory.records import is_outside
@@ -65,7 +65,15 @@ def is_standing_statement(text: str, source: str = "") -> bool:
 
 
 def may_stand(text: str) -> bool:
-    """Whether a short text may hold until somebody takes it back: likelier than most others."""
+    """Whether a short text may hold until somebody takes it back: likelier than most others.
+
+    Cached for a thousand texts, since the questions of a session find the same memories.
+    """
+    return len(text) <= _LONGEST and _may_stand(text)
+
+
+@lru_cache(1_024)
+def _may_stand(text: str) -> bool:
     return _exceeds(text, _POSSIBLE)
 
 

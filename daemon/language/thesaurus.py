@@ -146,7 +146,7 @@ class Thesaurus:
         self._compiled = compiled
         self._tables = compiled.tables
         self._codes = lru_cache(4_096)(self._codes_of_word)
-        self._seconds = lru_cache(1_024)(self._seconds_of)
+        self._seconds = lru_cache(4_096)(self._seconds_of)
 
     @property
     def names(self) -> list[str]:
@@ -197,8 +197,10 @@ class Thesaurus:
                 yield Meaning((word,), codes)
             if at + 1 < len(words) and (seconds := self._seconds(word)):
                 for form in _forms(words[at + 1]):
-                    for opening in seconds.get(form, ()):
-                        yield from self._phrases_from(opening, words[at : at + _LONGEST_PHRASE])
+                    for base, listed_seconds in seconds:
+                        if f" {form} " in listed_seconds:
+                            behind = words[at : at + _LONGEST_PHRASE]
+                            yield from self._phrases_from(f"{base} {form}", behind)
         for run in () if is_plain else _HAN.findall(text):
             yield from self._meanings_of_run(run)
 
@@ -222,13 +224,11 @@ class Thesaurus:
         """The field of life that a concept belongs to: the name of its file."""
         return next(field for end, field in self._compiled.fields if ord(code) < end)
 
-    def _seconds_of(self, word: str) -> Mapping[str, Sequence[str]]:
-        """The second words of the phrases that a form of a word begins, each with the two words."""
-        openings: dict[str, list[str]] = {}
-        for base in dict.fromkeys(base for name in _SPACED for base in _bases(word, name)):
-            for second in self._compiled.seconds.get(base).split():
-                openings.setdefault(second, []).append(f"{base} {second}")
-        return openings
+    def _seconds_of(self, word: str) -> Sequence[tuple[str, str]]:
+        """The bases of a word that begin phrases, each with their second words between blanks."""
+        bases = dict.fromkeys(base for name in _SPACED for base in _bases(word, name))
+        seconds = ((base, self._compiled.seconds.get(base)) for base in bases)
+        return tuple((base, f" {of_base} ") for base, of_base in seconds if of_base)
 
     def _phrases_from(self, opening: str, words: Sequence[str]) -> Iterator[Meaning]:
         """The phrases of an opening that some words begin with; each word may have an ending."""

@@ -34,9 +34,10 @@ def index_text(text: str) -> str:
     A run of one character is unchanged. Queries are cut by the same function, so that any part
     of a run of two or more characters is found.
     """
-    if not text.isascii():
-        text = _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
-    return _INES.sub("Inez", text)
+    if text.isascii():
+        # Most texts end here.
+        return _INES.sub("Inez", text) if "ines" in text.lower() else text
+    return _INES.sub("Inez", _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text)))
 
 
 def index_words(text: str) -> list[str]:

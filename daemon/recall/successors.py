@@ -63,7 +63,7 @@ def later_rows(db: sqlite3.Connection, query: Query, pool: Pool) -> list[int]:
     best = list(islice(short, _LOOKED_UP))
     topics: dict[str, None] = {}
     for entry in best:
-        topics |= dict.fromkeys(_words_of(entry).topics - labels)
+        topics |= dict.fromkeys(_topics(_bag(entry)) - labels)
     if not topics:
         return []
     rows = db.execute(
@@ -116,12 +116,12 @@ class Statements:
         # In the order of telling.
         self._told = sorted(self.all, key=lambda at: _place(pool.entries[at]))
         self._places = {at: place for place, at in enumerate(self._told)}
-        self._words = {at: _words_of(pool.entries[at]) for at in self.all}
-        self._bags = {at: words.bag for at, words in self._words.items()}
+        self._bags = {at: _bag(pool.entries[at]) for at in self.all}
         self._spread = Counter(chain.from_iterable(self._bags.values()))
         # The weight of a topic that only two statements have.
         self._rarest = math.log1p(len(self.all) / 2)
-        self._topics: dict[int, dict[str, float]] = {}
+        self._topics: dict[int, frozenset[str]] = {}
+        self._weights: dict[int, dict[str, float]] = {}
         self._followers: dict[int, _Followers] = {}
 
     def after(self, at: int) -> Iterator[int]:
@@ -132,9 +132,9 @@ class Statements:
         """
         followers = self._followers_of(at)
         yield from followers.similarities
-        members = self._words[at].members
+        members = self._members_of(at)
         for other in followers.others:
-            if other == followers.best or not members.isdisjoint(self._words[other].members):
+            if other == followers.best or not members.isdisjoint(self._bags[other]):
                 yield other
 
     def before(self, at: int) -> Iterator[int]:
@@ -217,12 +217,12 @@ class Statements:
         asked = self._signals.asked
         return frozenset(
             code
-            for code in self._words[older].members & self._words[newer].members
+            for code in self._members_of(older) & self._bags[newer]
             if code in asked or chr(ord(code) & ~1) not in asked
         )
 
     def _shared(self, older: int, newer: int) -> frozenset[str]:
-        return self._bags[newer] & self._words[older].topics
+        return self._bags[newer] & self._topics_of(older)
 
     def features(self, older: int, newer: int) -> dict[str, float]:
         """The features of a pair that may follow, by the names of `WEIGHTS`.
@@ -235,7 +235,7 @@ class Statements:
         change; the terms of the older.
         """
         met, followers = self._signals.met, self._followers_of(older)
-        topics, shared = self._topics_of(older), self._shared(older, newer)
+        weights, shared = self._weights_of(older), self._shared(older, newer)
         beyond = (topic for topic in shared - self._signals.asked if topic < _FIRST)
         bags = self._bags[older], self._bags[newer]
         return {
@@ -246,8 +246,8 @@ class Statements:
             "alike": 2 * len(bags[0] & bags[1]) / (len(bags[0]) + len(bags[1])),
             "most similar": float(0 < followers.similarities.get(newer, 0) == followers.highest),
             "topic": float(bool(shared)),
-            "rarest": max(map(topics.__getitem__, shared), default=0.0) / self._rarest,
-            "rare": float(any(topics[topic] == self._rarest for topic in beyond)),
+            "rarest": max(map(weights.__getitem__, shared), default=0.0) / self._rarest,
+            "rare": float(any(weights[topic] == self._rarest for topic in beyond)),
             "two": float(len(shared) > 1),
             "change": float(CHANGE in self._bags[newer]),
             "length": _length(self._entries[older]),
@@ -259,14 +259,14 @@ class Statements:
 
     def _followers_of(self, at: int) -> _Followers:
         if at not in self._followers:
-            topics, bags = self._topics_of(at), self._bags
-            after, own = self._told_after(at), self._words[at].topics
-            norm = sum(topics.values())
+            weights, bags = self._weights_of(at), self._bags
+            after, own = self._told_after(at), self._topics_of(at)
+            norm = sum(weights.values())
             similarities: dict[int, float] = {}
             for other in after:
                 if not own.isdisjoint(bags[other]):
-                    whole = norm * sum(self._topics_of(other).values())
-                    shared = sum(map(topics.__getitem__, own & bags[other]))
+                    whole = norm * sum(self._weights_of(other).values())
+                    shared = sum(map(weights.__getitem__, own & bags[other]))
                     similarities[other] = shared / math.sqrt(whole)
             best = max(after, key=self._matches.__getitem__, default=-1)
             if best >= 0 and not self._matches[best]:
@@ -284,25 +284,21 @@ class Statements:
             if entries[other].actor == actor and not entries[other].superseded_by
         ]
 
-    def _topics_of(self, at: int) -> Mapping[str, float]:
-        """Its topics, each with a weight by the number of the statements that have it."""
+    def _topics_of(self, at: int) -> frozenset[str]:
         if at not in self._topics:
-            self._topics[at] = {topic: self._rarity(topic) for topic in self._words[at].topics}
+            self._topics[at] = _topics(self._bags[at])
         return self._topics[at]
 
+    def _weights_of(self, at: int) -> Mapping[str, float]:
+        """Its topics, each with a weight by the number of the statements that have it."""
+        if at not in self._weights:
+            self._weights[at] = {topic: self._rarity(topic) for topic in self._topics_of(at)}
+        return self._weights[at]
 
-class _Words(msgspec.Struct, frozen=True):
-    """What a statement consists of.
-
-    Attributes:
-        bag: its terms and codes.
-        topics: those that are about something.
-        members: the codes of the classes of which it has a member.
-    """
-
-    bag: frozenset[str]
-    topics: frozenset[str]
-    members: frozenset[str]
+    def _members_of(self, at: int) -> frozenset[str]:
+        """The codes of the classes of which it has a member."""
+        codes = self._entries[at].codes
+        return frozenset(code for code in codes if code >= _FIRST and ord(code) & 1)
 
 
 class _Followers(msgspec.Struct, frozen=True):
@@ -331,15 +327,9 @@ def _length(entry: Candidate) -> int:
     return entry.terms.count(" ") + 1
 
 
-def _words_of(entry: Candidate) -> _Words:
-    return _read(entry.terms, entry.codes)
-
-
-@lru_cache(1_024)
-def _read(terms: str, codes: str) -> _Words:
-    bag = frozenset((*terms.split(), *codes))
-    members = frozenset(code for code in codes if code >= _FIRST and ord(code) & 1)
-    return _Words(bag, _topics(bag), members)
+def _bag(entry: Candidate) -> frozenset[str]:
+    """Its terms and codes."""
+    return frozenset((*entry.terms.split(), *entry.codes))
 
 
 def _place(entry: Candidate) -> tuple[float, int]:
@@ -348,15 +338,8 @@ def _place(entry: Candidate) -> tuple[float, int]:
 
 
 def _topics(bag: Iterable[str]) -> frozenset[str]:
-    """The terms with a topic of a statement, and the codes of its concepts without classes."""
-    return frozenset(
-        topic
-        for topic in bag
-        if (not ord(topic) & 1 if topic >= _FIRST else topic < _FIRST_DATE)
-        and not topic[0].isdigit()
-        and not _is_general(topic)
-        and not joins_words(topic)
-    ).difference(_little())
+    """What a statement is about: terms with a topic, and codes of concepts without classes."""
+    return frozenset(filter(_is_topic, bag))
 
 
 @lru_cache(1_024)
@@ -366,12 +349,25 @@ def _means_something(word: str) -> bool:
 
 
 @lru_cache(4_096)
-def _is_general(topic: str) -> bool:
-    """Whether texts about anything share it: "now", a weekday, a currency, being called."""
-    if topic < _FIRST:
-        return cue("changes").pattern.fullmatch(topic) is not None
-    known = thesaurus()
-    return known.field_of(topic) == "time" or known.name_of(topic) in _GENERAL
+def _is_topic(label: str) -> bool:
+    """Not what texts about anything share: "now", a weekday, a currency, being called."""
+    if label >= _FIRST:
+        is_class = ord(label) & 1
+        return not is_class and label not in _general() and thesaurus().field_of(label) != "time"
+    return (
+        label < _FIRST_DATE
+        and not label[0].isdigit()
+        and label not in _little()
+        and not joins_words(label)
+        and cue("changes").pattern.fullmatch(label) is None
+    )
+
+
+@cache
+def _general() -> frozenset[str]:
+    """The codes of the concepts that are no topic by their names."""
+    names = enumerate(thesaurus().names)
+    return frozenset(chr(FIRST_CODE + 2 * at) for at, name in names if name in _GENERAL)
 
 
 @cache
