@@ -27,7 +27,7 @@ from ..store import kinds
 from ..store.agent_store import AgentStore
 from ..store.records import history, key_values
 from ..store.records.selecting import Filters, newest
-from ..store.records.tree_rows import totals
+from ..store.records.tree_rows import total
 from ..vectors.agent_vectors import background_seconds
 from .history import everything, forget_everything
 from .operation import Operation, Scope
@@ -169,7 +169,7 @@ async def list_agents(scope: Scope) -> schemas.AgentList:
         count = None
         # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
         with contextlib.suppress(ThermoclineError):
-            count = sum(await stores[name].read(totals)) if name in stores else None
+            count = await stores[name].read(total) if name in stores else None
         size = await asyncio.to_thread(agents.size_bytes, name)
         results.append(schemas.AgentView(name, name in stores, count, size))
     return schemas.AgentList(results)
@@ -217,7 +217,7 @@ async def try_encoder(scope: Scope) -> EncoderTrial:
         raise Conflict("no encoder is configured", hint="name a model in llm.models.embed")
 
     def read(db: sqlite3.Connection) -> tuple[int, list[Memory]]:
-        return sum(totals(db)), newest(db, Filters(), limit=_TRIED, now=scope.now)
+        return total(db), newest(db, Filters(), limit=_TRIED, now=scope.now)
 
     async with scope.store(trial=True) as store:
         count, memories = await store.read(read)

@@ -227,7 +227,7 @@ MEMORIES: Final = Source(
     ),
     passes=_passes_as_memory,
     show=selecting.at_rows,
-    count=lambda db: sum(tree_rows.totals(db)),
+    count=tree_rows.total,
     encoded="merged_into IS NULL",
 )
 

@@ -182,6 +182,7 @@ class Operations(RuleBasedStateMachine):
             assert node.cold_count == live.count((path, False)), path
         warm = sum(is_warm for _, is_warm in live)
         assert tree_rows.totals(self.db) == (warm, len(live) - warm)
+        assert tree_rows.total(self.db) == len(live)
 
     @invariant()
     def every_category_has_its_node_and_the_tree_is_within_limits(self) -> None:

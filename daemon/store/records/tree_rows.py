@@ -51,6 +51,21 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
+def total(db: sqlite3.Connection) -> int:
+    """The number of live memories: the sum of `totals`, from indexes alone.
+
+    Reading whether each memory of the root is archived takes a hundred times as long.
+    """
+    (number,) = db.execute(
+        "SELECT (SELECT total(warm_count + cold_count) FROM tree)"
+        " + (SELECT count(*) FROM memories WHERE category = ?1)"
+        # The sign keeps SQLite from reading the category instead of the few that were merged.
+        " - (SELECT count(*) FROM memories WHERE merged_into IS NOT NULL AND +category = ?1)",
+        (tree_nodes.ROOT,),
+    ).fetchone()
+    return int(number)
+
+
 def ensure(tx: Transaction, category: str) -> None:
     """Create the missing nodes of `category`. The caps are enforced before the commit."""
     if category == tree_nodes.ROOT or category in _known(tx):
