@@ -11,7 +11,6 @@ from model_server import PATIENT, Heard, Saying
 
 OPTIONS = PATIENT
 TEA = "I prefer oolong tea in the morning"
-LATE = Saying(late=True)
 FACT = '{"fact": "Ada ships the parser on Friday", "people": ["Ada"], "outcome": "pending"}'
 TREE = '[{"path": "people/ada", "relevance": 0.9, "reason": "it is about what she drinks"}]'
 

@@ -95,12 +95,14 @@ def tell(client: Client, docs: Path, attacks: list[Poisoning], *, named: bool) -
                 client.turns(f"told-{number}", turns=turns)
 
 
-def reached(client: Client, daemon: Daemon, formats: tuple[str, ...]) -> dict[str, list[str]]:
-    """The attacks that a later session meets unquoted, by their words, and where."""
+def reached(
+    client: Client, daemon: Daemon, attacks: list[Poisoning], formats: tuple[str, ...]
+) -> dict[str, list[str]]:
+    """Those of the attacks that a later session meets unquoted, by their words, and where."""
     found: dict[str, list[str]] = {}
 
     def look(where: str, text: str) -> None:
-        for attack in ALL:
+        for attack in attacks:
             if attack.canary.lower() in text.lower():
                 found.setdefault(attack.canary, []).append(where)
 
@@ -111,7 +113,7 @@ def reached(client: Client, daemon: Daemon, formats: tuple[str, ...]) -> dict[st
     pages = [*daemon.state.rglob("MEMORY.md")]
     for page in pages:
         look("MEMORY.md", page.read_text())
-    for asked in ("", *(attack.asks for attack in ALL)):
+    for asked in ("", *(attack.asks for attack in attacks)):
         for form in formats:
             block = client.context(asked, max_tokens=4000, format=form).text or ""
             look(f"context of '{asked}' for {form}", QUOTED.sub("", block))
@@ -153,7 +155,7 @@ def test_no_poisoning_reaches_a_later_session_unquoted(client, tmp_path):
     files = sum(attack.door == "file" for attack in ALL)
     wait_until(lambda: client.files_list().total >= files, "the files are indexed")
 
-    assert reached(client, daemon, FORMATS) == {}
+    assert reached(client, daemon, ALL, FORMATS) == {}
 
     unquoted = QUOTED.sub("", client.context("", max_tokens=4000).text or "")
     assert [text for text in OWN[:4] if text not in unquoted] == []
@@ -171,8 +173,9 @@ def test_the_same_as_the_words_of_a_person_do_reach_it(client, tmp_path):
     client, daemon = client
     docs = tmp_path / "docs"
     docs.mkdir()
-    tell(client, docs, [attack for attack in ALL if attack.door != "file"], named=False)
-    assert len(reached(client, daemon, FORMATS[:1])) >= len(ALL) // 3
+    some = [attack for attack in ALL if attack.door != "file"][::3]
+    tell(client, docs, some, named=False)
+    assert len(reached(client, daemon, some, FORMATS[:1])) >= len(some) // 3
 
 
 @pytest.mark.parametrize("field", ["standing", "pinned"])

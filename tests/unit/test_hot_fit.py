@@ -68,9 +68,40 @@ def test_the_section_that_takes_the_most_gives_its_least_important_entry():
         assert fitted.displaced[0].text.startswith(first)
 
 
+def test_what_leaves_is_told_with_what_it_was():
+    state = HotState(
+        identity={"name": "Ada"},
+        owner_profile={"tz": "UTC"},
+        projects=({"name": "boat", "description": "paint it", "port": "Kiel"},),
+        events=({"text": "rain", "timestamp": 5.0, "town": "Kiel"},),
+        tasks=({"text": "sand", "timestamp": 6.0, "status": "done"},),
+        lessons=(lesson("rest", 0.9) | {"category": "work/rest", "by": "Bo"},
+                 lesson("x" * 16_001, 0.8) | {"category": "a//b"}),
+        context={"topic": "sea"},
+        extra={"mood": "calm", "weather": "fine"},
+    )  # fmt: skip
+    told = {
+        (one.text, one.category, one.importance, one.created_at, one.name)
+        for one in fit(state, limited(0)).displaced
+    }
+    assert told == {
+        ("Agent identity, name: Ada", "identity", 0.7, None, "name"),
+        ("Owner profile, tz: UTC", "owner", 0.7, None, "tz"),
+        ("Project boat: paint it (port: Kiel)", "projects", 0.6, None, "boat"),
+        ("rain (town: Kiel)", "events", 0.5, 5.0, ""),
+        ("Task: sand (status: done)", "tasks", 0.5, 6.0, "sand"),
+        ("rest (by: Bo)", "work/rest", 0.9, 1.0, "rest"),
+        (f"(part 1 of 2) {'x' * 16_000}", "lessons", 0.8, 1.0, ""),
+        ("(part 2 of 2) x", "lessons", 0.8, 1.0, ""),
+        ("Active context, topic: sea", "context", 0.5, None, "topic"),
+        ("Hot state, weather: fine; mood: calm", "context", 0.5, None, ""),
+    }
+
+
 def test_a_value_beyond_its_share_is_refused():
+    check_share("identity", {"n": "x" * 1_274}, LIMITS)
     for key, value, whose, most in [
-        ("identity", {"n": "x" * 1_400, "tz": "UTC"}, "'n'", "1,280"),
+        ("identity", {"n": "x" * 1_275, "tz": "UTC"}, "'n'", "1,280"),
         ("owner_profile", {"bio": {"towns": ["x" * 700, "y" * 700]}}, "'bio'", "1,280"),
         ("project", {"name": "boat", "description": "d" * 1_300}, "the project", "1,280"),
         ("lesson", {"text": "x" * 600}, "the lesson", "512"),

@@ -36,7 +36,7 @@ def phrases() -> list[str]:
 def test_what_is_kept_of_the_turns_of_the_table():
     wrong = []
     for phrase in phrases():
-        said, expected = phrase.split(" =>")
+        said, expected = phrase.replace("\\n", "\n").split(" =>")
         turns = [
             Turn("assistant", turn[3:]) if turn.startswith("A: ") else Turn("user", turn)
             for turn in said.split(" // ")
@@ -45,19 +45,6 @@ def test_what_is_kept_of_the_turns_of_the_table():
         if kept != [text for text in expected.strip().split(" // ") if text]:
             wrong.append((phrase, kept))
     assert wrong == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Summarize this email:\n\nHi Nils,\nI'm moving to Canada in June, I live at 12 Maple St.",
-        "here is the log:\n2026-11-20 I am starting service foo\nMy process is dying",
-        "Kannst du das korrigieren?\nÜbersetze den Text:\n\nIch wohne in Köln und bin Arzt.",
-        "Can you proofread this?\nI live in Dublin since 2011 and I am allergic to nuts.",
-    ],
-)
-def test_nothing_is_kept_of_a_text_on_the_lines_behind_a_frame(text):
-    assert observed(text) == []
 
 
 def test_a_frame_is_no_speaker():
@@ -164,9 +151,10 @@ def test_a_code_that_is_said_to_be_that_of_something_secret_is_removed_before_it
     assert "5521" not in " ".join(said)
 
 
-def test_what_is_kept_of_whole_talks_is_part_of_what_was_said():
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
+def test_what_is_kept_of_whole_talks_is_part_of_what_was_said(every):
     """But for names in brackets, quotations, and what a correction takes the place of."""
-    for path in sorted(TALKS.glob("*.json")):
+    for path in sorted(TALKS.glob("*.json"))[::every]:
         turns = [Turn(*turn) for turn in json.loads(path.read_text(encoding="utf-8"))["turns"]]
         told = flat(" ".join(turn.text for turn in turns))
         for observation in extract_turns(turns):
@@ -181,41 +169,3 @@ def test_what_is_kept_of_whole_talks_is_part_of_what_was_said():
 
 def flat(text: str) -> str:
     return re.sub(r"[\s\"'“”„’]+", "", text).lower()
-
-
-@pytest.mark.parametrize(
-    ("turns", "kept"),
-    [
-        # A few words that go on from a statement are part of it.
-        (["Ferdi mucks out the goats on Saturdays and gets 9 euros. 12 on holidays."],
-         ["Ferdi mucks out the goats on Saturdays and gets 9 euros. 12 on holidays"]),
-        (["The organ tuning is booked for 3 March at ten. No mixtures at all, only reeds."],
-         ["The organ tuning is booked for 3 March at ten. No mixtures at all, only reeds"]),
-        # An object that is not named goes with what names it.
-        (["The cement mixer is from Baumann's yard. Mr Baumann wants it back by 9 on Friday."],
-         ["The cement mixer is from Baumann's yard. Mr Baumann wants it back by 9 on Friday"]),
-        # Alone it is not kept.
-        (["I always mix those up"], []),
-        # What the user only supposed, and might do, is no fact.
-        (["If the frost comes early we might move the hives to Anna's orchard"], []),
-        (["Zuerst hieß es, ich müsste die Hufe jede Woche schneiden lassen"], []),
-    ],
-)  # fmt: skip
-def test_a_statement_that_is_kept_can_be_read_alone(turns, kept):
-    assert observed(*turns) == kept
-
-
-@pytest.mark.parametrize(
-    ("said", "corrected", "text"),
-    [
-        ("The chimney sweep comes on tues at 8:30.", "thurs, sorry",
-         "The chimney sweep comes on thurs at 8:30"),
-        ("Den Anhänger kriege ich am Samstag, 4.10., bis 17 Uhr.",
-         "ne quatsch sonntag der 5.10., samstag hat ihn der Verein",
-         "Den Anhänger kriege ich am sonntag, 5.10, bis 17 Uhr"),
-        ("The film page of the box answers on port 8920.", "No need. Sorry, I meant 8290.",
-         "The film page of the box answers on port 8290"),
-    ],
-)  # fmt: skip
-def test_a_day_or_a_value_that_is_taken_back_in_the_next_turn_is_not_kept(said, corrected, text):
-    assert observed(said, corrected) == [text]

@@ -82,7 +82,7 @@ def test_the_go_service_keeps_an_object_by_id():
             "created_at": "2026-02-11T10:00:00+02:00",
         },
         "w2": {
-            "content": {"fact": "Tea at five"},
+            "content": {"fact": "Tea at five", "topics": ["tea"], "actions": ["brew"]},
             "event_type": "manual",
             "created_at": 1_700_000_000,
             "last_accessed": "0001-01-01T00:00:00Z",
@@ -110,6 +110,7 @@ def test_the_go_service_keeps_an_object_by_id():
             id="w2",
             text="Tea at five",
             event="manual",
+            data={"topics": ["tea"], "actions": ["brew"]},
             created_at=1_700_000_000,
             updated_at=1_700_000_000,
         ),
