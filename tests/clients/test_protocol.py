@@ -23,11 +23,11 @@ async def main():
         kept = await client.call_tool("remember", {"text": "The gate code is 4711"})
         found = await client.call_tool("recall", {"query": "gate code"})
         wrong = await client.call_tool("forget", {"id": "nothing"})
-        hot = await client.read_resource("memory://hot")
+        resources = (await client.list_resources()).resources
     print(json.dumps({
         "tools": [tool.name for tool in tools], "kept": kept.structured_content,
         "found": found.structured_content, "wrong": [wrong.is_error, wrong.content[0].text],
-        "hot": hot.contents[0].text,
+        "resources": resources,
     }))
 
 asyncio.run(main())
@@ -51,7 +51,7 @@ def test_the_inspector_lists_and_calls_the_tools(era, desk, daemon):
     found = json.loads(inspect(desk, era, *call))
     assert found["structuredContent"]["results"][0]["text"] == "The gate code is 4711"
     resources = json.loads(inspect(desk, era, "--method", "resources/list"))["resources"]
-    assert [one["uri"] for one in resources] == ["memory://hot"]
+    assert resources == []
 
 
 def test_the_official_python_client_accepts_every_answer(desk):
@@ -60,4 +60,4 @@ def test_the_official_python_client_accepts_every_answer(desk):
     assert told["kept"]["stored"] is True
     assert told["found"]["results"][0]["text"] == "The gate code is 4711"
     assert told["wrong"] == [True, "no memory has the id 'nothing'"]
-    assert told["hot"].startswith("# MEMORY.md")
+    assert told["resources"] == []
