@@ -10,7 +10,7 @@ daemons=
 
 device() { # NAME: its daemon, until this script ends
     thermocline --socket "$folder/$1.sock" daemon --state-dir "$folder/$1" \
-        --set "sync.url=$replica" 2>"$folder/$1.log" &
+        --set "sync.url=$replica" --set sync.seal=off 2>"$folder/$1.log" &
     daemons="$daemons $!"
     until thermocline --socket "$folder/$1.sock" status >/dev/null 2>&1; do sleep 0.1; done
 }
