@@ -39,6 +39,8 @@ _PRAGMAS: Final = (
 _BY_ERRNO: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "disk_full"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "forbidden"),
+    # The folder of a disk that is not mounted; made here, it would be on another disk.
+    errno.ENOENT: "offline",
     **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "not_found"),
     **dict.fromkeys((errno.ELOOP, errno.ENAMETOOLONG), "not_found"),
 }
@@ -47,10 +49,10 @@ _BY_ERRNO: Final = {
 class FileRemote:
     """A SQLite file as a remote, safe to share between processes.
 
-    It is opened by the first batch, and created with its folder if missing; the next batch notices
-    a file that was removed or replaced. A batch that has returned survives a power cut. Batches run
-    one at a time, on `threads` or else on the event loop's own; one waits `busy_seconds` for
-    another process that writes.
+    It is opened by the first batch, and created if missing, in a folder that exists; the next batch
+    notices a file that was removed or replaced. A batch that has returned survives a power cut.
+    Batches run one at a time, on `threads` or else on the event loop's own; one waits
+    `busy_seconds` for another process that writes.
     """
 
     def __init__(
@@ -139,7 +141,6 @@ class FileRemote:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # For its owner only; SQLite gives its log the same mode. An existing file is not opened:
         # closing it would drop the locks that this process holds on it through another connection.
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
@@ -173,6 +174,8 @@ class FileRemote:
             self._disconnect()
         if code == "damaged":
             hint = f"remove {self._path}, {name}-wal and {name}-shm: they are created again"
+        elif code == "offline":
+            hint = f"attach or mount the disk, or make the folder {self._path.parent}"
         elif code in ("forbidden", "not_found"):
             hint = f"let the user of this process read and write {self._path} and its folder"
         message = f"{known.message} ({self._path})"

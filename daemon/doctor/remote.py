@@ -73,18 +73,21 @@ def replica(context: DeviceContext) -> Iterator[CheckResult]:
         fix = "thermocline config --set sync.url=…"
         yield warning("nothing is replicated: this disk is the only copy", fix)
     elif account.kind == "file":
-        yield from _on_disk(Path(account.url.removeprefix("file:")))
+        yield _on_disk(Path(account.url.removeprefix("file:")), context.state_dir)
     else:
         yield from asyncio.run(_asked(account))
 
 
-def _on_disk(path: Path) -> Iterator[CheckResult]:
-    if not path.parent.is_dir():
-        yield failure(f"{path.parent} is not there", "attach the disk, or mount it")
-    elif not os.access(path.parent, os.W_OK):
-        yield failure(f"{path.parent} cannot be written", "let the daemon's user write")
-    else:
-        yield ok(f"{path.parent} can be written")
+def _on_disk(path: Path, state_dir: Path) -> CheckResult:
+    folder = path.parent
+    if not folder.is_dir():
+        return failure(f"{folder} is not there", "attach or mount the disk, or make the folder")
+    if not os.access(folder, os.W_OK):
+        return failure(f"{folder} cannot be written", "let the daemon's user write")
+    if state_dir.is_dir() and folder.stat().st_dev == state_dir.stat().st_dev:
+        text = f"{folder} is on the same disk as the memory, and is lost with it"
+        return warning(text, "mount the other disk, or name a folder on it in sync.url")
+    return ok(f"{folder} can be written, and is on another disk")
 
 
 async def _asked(account: Account) -> list[CheckResult]:

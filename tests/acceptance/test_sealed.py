@@ -49,7 +49,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
 
 
 def replica(tmp_path: Path) -> str:
-    return f"file:{tmp_path / 'elsewhere' / 'replica.db'}"
+    folder = tmp_path / "elsewhere"
+    folder.mkdir(exist_ok=True)
+    return f"file:{folder / 'replica.db'}"
 
 
 def query(url: str, sql: str) -> list[Any]:
@@ -265,7 +267,7 @@ def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(make, 
     assert "was refused" in rest
     assert "ended the invitation" in joined
     assert "Traceback" not in rest + joined
-    three = make("tablet", url=f"file:{tmp_path / 'other' / 'replica.db'}")
+    three = make("tablet", url=f"file:{tmp_path / 'other.db'}")
     ours, theirs = os.openpty()
     with spawn(three, "seal", stdin=theirs) as sealing:
         os.write(ours, b"wrong\n\x04")

@@ -349,17 +349,26 @@ def test_the_services_token_is_looked_up_where_systemd_puts_it(patient):
     expect(patient.says("token"), "ok", str(token), "")
 
 
-def test_a_replica_that_cannot_be_reached(patient, tmp_path):
+def test_a_replica_that_cannot_be_reached(patient, tmp_path, monkeypatch):
     expect(patient.says("replica"), "warning", "only copy", "sync.url")
     patient.configure(sync={"url": "http://127.0.0.1:1"})
     (found,) = patient.says("replica")
     assert found.level in ("warning", "failure")
     assert found.fix
     patient.configure(sync={"url": f"file:{tmp_path}/unplugged/replica.db"})
-    expect(patient.says("replica"), "failure", "unplugged is not there", "attach the disk")
+    expect(patient.says("replica"), "failure", "unplugged is not there", "attach or mount")
     patient.configure(sync={"url": f"file:{tmp_path}/replica.db"})
-    assert patient.says("replica")[0].level == "ok"
+    expect(patient.says("replica"), "warning", "the same disk as the memory", "the other disk")
     assert not (tmp_path / "replica.db").exists()
+    real = os.stat
+
+    def mounted(path: Any, **options: Any) -> os.stat_result:
+        found = real(path, **options)
+        is_folder = isinstance(path, Path) and path == tmp_path
+        return os.stat_result((*found[:2], found.st_dev + is_folder, *found[3:10]))
+
+    monkeypatch.setattr(os, "stat", mounted)
+    assert patient.says("replica")[0].level == "ok"
 
 
 def test_a_clock_that_differs_from_the_replicas(patient, sqld, monkeypatch):

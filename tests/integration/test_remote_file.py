@@ -40,8 +40,20 @@ async def open_remote() -> AsyncIterator[Callable[..., FileRemote]]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the file is; its folder is not there yet."""
-    return tmp_path / "new" / "replica.db"
+    """Where the file is made."""
+    return tmp_path / "replica.db"
+
+
+async def test_a_disk_that_is_not_mounted_is_waited_for(open_remote, tmp_path):
+    path = tmp_path / "usb" / "replica.db"
+    remote = open_remote(path)
+    error = await failure(remote, TABLE)
+    assert (type(error), error.code) == (TryLater, "offline")
+    assert f"mount the disk, or make the folder {path.parent}" in error.hint
+    assert not path.parent.exists()
+    path.parent.mkdir()
+    await remote.batch(TABLE)
+    assert await count(remote) == 0
 
 
 async def count(remote: FileRemote) -> object:
@@ -60,7 +72,7 @@ def started(code: str, path: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-async def test_file_and_folder_are_made_for_their_owner_alone(open_remote, path):
+async def test_the_files_are_made_for_their_owner_alone(open_remote, path):
     previous = os.umask(0)
     try:
         await open_remote(path).batch(TABLE)
@@ -68,7 +80,6 @@ async def test_file_and_folder_are_made_for_their_owner_alone(open_remote, path)
         os.umask(previous)
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
     assert modes == {f"replica.db{end}": 0o600 for end in ("", "-wal", "-shm")}
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 async def test_a_batch_waits_for_the_disk_itself(open_remote, path):
@@ -80,9 +91,9 @@ async def test_a_batch_waits_for_the_disk_itself(open_remote, path):
 
 async def test_nothing_is_made_before_the_first_batch(open_remote, path):
     remote = open_remote(path)
-    assert not path.parent.exists()
+    assert not path.exists()
     await remote.close()
-    assert not path.parent.exists()
+    assert not path.exists()
 
 
 async def test_two_share_a_file(open_remote, path):

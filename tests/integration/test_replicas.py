@@ -151,7 +151,7 @@ async def make_host(tmp_path: Path) -> AsyncIterator[Callable[..., Host]]:
     made: list[Host] = []
     with ThreadPoolExecutor(4) as threads:
 
-        def make(name: str, *, url: str | None = f"file:{tmp_path}/disk/replica.db") -> Host:
+        def make(name: str, *, url: str | None = f"file:{tmp_path}/replica.db") -> Host:
             made.append(Host(name, tmp_path / name, url, threads))
             return made[-1]
 
@@ -216,13 +216,13 @@ async def test_another_database_is_used_once_the_configuration_names_it(make_hos
     await one.put("key", "value")
     await one.replicas.sync(AGENT)
     first = one.replicas.status(AGENT)
-    one.url, one.settings = f"file:{tmp_path}/other/replica.db", replace(one.settings)
+    one.url, one.settings = f"file:{tmp_path}/other.db", replace(one.settings)
     await one.replicas.look_after(AGENT)
     assert one.replicas.status(AGENT).sent == first.sent
     assert one.replicas.status(AGENT).last_success is None
     await one.replicas.sync(AGENT)
     assert one.replicas.status(AGENT).sent > first.sent
-    assert (tmp_path / "other" / "replica.db").exists()
+    assert (tmp_path / "other.db").exists()
 
 
 async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host):

@@ -76,9 +76,9 @@ async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     """An empty database."""
     made: Remote
     if request.param == "file":
-        made = FileRemote(tmp_path / "elsewhere" / "replica.db")
+        made = FileRemote(tmp_path / "replica.db")
     elif request.param == "sealed":
-        made = SealedFile(tmp_path / "elsewhere" / "replica.db")
+        made = SealedFile(tmp_path / "replica.db")
     else:
         made = await turso.connect(request.getfixturevalue("sqld").url)
     yield made
