@@ -51,40 +51,6 @@ _SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
 VALUE: Final = (
     r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
 )
-# A password that only the words before it identify. This finds candidates: quoted phrases, tokens
-# of mixed characters, and words that a clause ends with.
-CANDIDATE: Final = re.compile(
-    r"(?P<before>(?<!\w)[\"'`“„«])(?P<quoted>[^\"'`“”„\n\[]{4,160})(?=[\"'`”“»])"
-    r"|(?<![\w@/.:+#\\-])(?P<bare>[^\W_](?:[^\s\"'`,;<>|()\[\]“”„/\\]{3,63})(?<![.!?:]))"
-)
-_NAMED: Final = (
-    r"(?:{secret_name}|{secret_login}|passcode|psk|\bpw|\btoken(?= (?:for|of|to|für|vom) ))"
-    r"(?:['’]s)?(?![\w-])"
-)
-_FILLER: Final = r"(?:[\w'’/]+,? ){0,3}?"
-# "The password", "his password lying around, it's", "Passwort fürs Archiv:", "I changed it to".
-_TOLD: Final = rf"\b(?:{{secret_is}}|(?:set|changed)(?: it)? to|auf)[: ]{{1,2}}{_FILLER}"
-_QUESTION: Final = r"[?？]\s+(?:[^.!?\n\d\[]{1,20}[,.] )?(?:[\w'’]+ ){0,4}?"
-NAMED_BEFORE: Final = (
-    rf"(?i){_NAMED}(?: ?[:=(]? ?|[^!?\n\[]{{0,60}}?{_TOLD}"
-    rf"|[^.!?\n\[]{{0,60}}(?:(?:[:=(,→]|['’]s)[: ]{{1,2}}{_FILLER}|{_QUESTION}))$"
-)
-# A word in place of a mixed token: "the password of the safe is sunflower".
-BEFORE_WORD: Final = (
-    r"(?i)(?:{secret_name})(?: (?:{secret_of}|at|on|in|im|beim|zum|zur)(?: [\w'’-]{1,20}){1,4}?)?"
-    r",? (?:{secret_is})(?: (?:{secret_now}))?:? $"
-)
-NAMED_AFTER: Final = (
-    r"(?i)[^\n.!?]{0,12}\((?:the |my |our )?(?:\w+ )?(?:{secret_name})\)"
-    r"| (?:{secret_is}) (?:[^\W\d]{2,8} ){0,3}?(?:{secret_name})\b"
-)
-# Names of programs and standards, times, amounts, versions and commits.
-COMMON: Final = re.compile(
-    r"(?i)(?:utf|sha|aes|iso|md|wpa|rsa|ed|base|pbkdf|argon|bcrypt|oauth|x|tls|http|ssh)-?\d\S*"
-    r"|\d+(?:st|nd|rd|th|am|pm|[kmgt]b|h|min|x|ms|s|px|%|-?[a-z]{3,})|\d?[a-z]?password\w*|v?\d+(?:\.\d+)+\S*"
-    r"|\S+\.(?:com|net|org|io|de|es|fr|dev|app|html|py|ts|js|json|toml|txt|pdf|md)|[\W\d]+|\d+\S{0,2}"
-    r"|(?-i:[0-9a-f]{7,40}|ge[a-zß-ÿ]+t|[a-zß-ÿ]+(?:ed|[ai]ble|ly|lich|bar|[ai]d[ao]|ing))"
-)
 IN_XML: Final = re.compile(
     r"(?P<before><[\w:.-]{0,30}(?:passw(?:or)?d|passphrase|secret|token|api-?key)>)"
     r"(?P<value>[^\s<>]{4,256})(?=</)",
@@ -150,7 +116,7 @@ PRIVATE_KEY: Final = re.compile(
     r"(?:(?!-----(?:BEGIN|END))[^\n]*\n?)*(?:-----END [A-Z0-9 ]{0,60}-----)?"
 )
 CARD: Final = re.compile(
-    r"(?<![\w.+/=-])(?:[0-9]{13,19}|[0-9]{4}(?:(?P<gap>[ -])[0-9]{4})(?:(?P=gap)[0-9]{4}){2}"
+    r"(?<![\w.+/=-])(?:[0-9]{13,19}|[0-9]{4}(?:[ -][0-9]{4}){3}"
     r"|3[0-9]{3}[ -][0-9]{6}[ -][0-9]{5})(?![\w/=-]|\.[0-9])"
 )
 _CARD_ISSUERS: Final = re.compile(
@@ -164,31 +130,19 @@ IBAN: Final = re.compile(
 
 
 def assigned() -> re.Pattern[str]:
-    """A secret after its name: "password = …", "the password for the guest network is …"."""
+    """A secret in the notations of programs: "password = …", "Passwort: …"."""
     names = f"{either('secret_name')}|{either('secret_name', spaced=False)}|{_NAMES}"
     begin = _BEGINNINGS.union(
         name[0] for name in (*each("secret_name"), *each("secret_name", spaced=False))
     )
-    of = rf"(?P<of> (?:{either('secret_of')})(?: [\w'-]{{1,20}}){{1,3}}?)?"
     return re.compile(
         rf"(?=[{re.escape(''.join(begin))}])(?P<before>(?P<name>{names})"
         r"(?:[_-]?(?:[0-9]{1,3}|prod|dev|test|value))?[\"'`]?\]?"
-        rf"(?: (?:{either('secret_for_it')}))?"
-        rf"(?P<how>{of}(?:{_SEPARATOR}|[ ](?:{either('secret_is')})"
-        rf"(?: (?:{either('secret_now')}))?:?[ ])|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{VALUE})",
+        rf"(?P<how>{_SEPARATOR}|[ ](?=[\"'`])))(?:{VALUE})",
         re.IGNORECASE,
     )
 
 
-# The same in scripts without blanks, where text directly follows the value.
-ASSIGNED_UNSPACED: Final = (
-    r"(?P<before>(?:{~secret_name})\s?(?:{~secret_is})\s?)"
-    r"(?P<value>(?=[!-~]{0,64}[0-9])[!-~]{4,256})"
-)
-_SAYS: Final = r"(?:,? (?:{secret_is})(?: (?:{secret_now}))?:?|['’]s|\s?[:=→])\s?"
-# Up to seven words between a name and its value: "of my card".
-_GAP: Final = r"(?: (?!removed\])[^\W\d][\w'’-]{0,19}){0,7}?"
-_SAYS_UNSPACED: Final = r"\s?(?:{~secret_is}|[:：])?\s?"
 # Secrets that only the words around them identify: phrases of several words, without the words of
 # grammar that no such phrase has …
 WORDS_IN_A_ROW: Final = re.compile(
@@ -205,83 +159,7 @@ BEFORE_SEED: Final = (
     r"(?:\b(?:{secret_is})|[:=,])[: ] ?$"
 )
 SEED: Final = r"\b(?i:{secret_phrase})\b|{~secret_phrase}"
-RESCUE: Final = re.compile(
-    r"(?P<before>\b(?i:(?:recovery|backup|rescue) codes?"
-    r"|(?:licen[cs]e|product|activation) (?:key|code))"
-    r"(?i: (?:for|of|to)(?: \w+){1,3}?)?(?:\s?[:=→]\s?|(?i: is| are|:)?\s+))"
-    r"(?P<value>(?=[A-Za-z-]{0,24}[0-9])[A-Za-z0-9]{2,12}(?:-[A-Za-z0-9]{2,12}){1,7})"
-)
-# … codes of digits, and numbers of people and documents. These patterns only find candidates.
-_END: Final = r"(?![\w-]|[.,:/][0-9])"
-CODE: Final = re.compile(
-    rf"(?<![A-Za-z0-9.,/-])[0-9](?:[ -]?[0-9]){{2,7}}(?:-?[A-Z]{{1,2}}|[#*])?{_END}"
-)
-NUMBER: Final = re.compile(
-    r"(?<![A-Za-z0-9.,/-])(?![A-Z]{3,} )(?=(?:[A-Z .-]{0,9}[0-9]){4})"
-    rf"[A-Z0-9](?:[ ./-]?[A-Z0-9]){{5,24}}{_END}"
-)
-SOCIAL_SECURITY: Final = re.compile(r"[0-9]{3}-[0-9]{2}-[0-9]{4}")
-# What stands before and after such a code or number.
-BEFORE: Final = 150
-BEFORE_CODE: Final = (
-    rf"(?:\b(?i:{{secret_code}}){_GAP}(?i:{_SAYS})"
-    r"|(?i:\b(?:\w*karten?|\w*konto|handy|banking|(?:bank|fuel|debit|credit) card|phone|sim"
-    r"|reader|till|terminal),? pin) "
-    rf"|\b(?:PIN|CV[VC]2?)(?i:[ -](?:code|number|nummer))? |(?i:{{~secret_code}}){_SAYS_UNSPACED})$"
-)
-AFTER_CODE: Final = r" (?i:{secret_is}) (?:[^\W\d][\w'’-]{0,19} ){0,3}?(?:PIN|(?i:{secret_code}))\b"
-# The same, elsewhere in the sentence, or in the sentence beside it; "pin 1024" has no card.
-_CODE_NAME: Final = (
-    r"(?:\b(?:PIN|(?<=[a-z] )Pin|CV[VC]2?|PUK|TAN)\b|(?i:\b(?:my|our|your|his|her|their"
-    r"|card|phone|bank|same|sim|staff|till|terminal|door|alarm|login|app|unlock|screen|account"
-    r"|\w+'s|the) pin\b"
-    r"|\b(?!pin\b(?! (?:code|number)))(?:{secret_code})\b|(?:{~secret_code})))"
-)
-# "The PIN of the card is the same as the garage code": the code before it is a secret.
-SAME_CODE: Final = (
-    rf"(?:{_CODE_NAME}|\b(?i:{{secret_name}}|{{secret_holder}})\b)[^\n]{{0,60}}\b(?i:{{same_as}})\b"
-    r"(?P<other>[^.!?\n]{0,80})"
-    rf"|\b(?i:{{same_as}})\b(?P<holder>[^.!?\n]{{0,40}}\b(?i:{{secret_holder}})\b)"
-)
-NAMED_CODE: Final = r"(?i)\b(?:{has_code})\b"
-ANY_CODE_NAME: Final = r"\b(?:(?i:{secret_code})|PUK|TAN)|(?i:{~secret_code})"
-# What is locked, and that it opens so, near a code on either side: "the safe has 4711 as its code".
-BOX: Final = r"(?i)\b(?:{secret_box})\b"
-OPENS: Final = r"(?i)\b(?:{secret_opens})\b"
-BEFORE_BOXED: Final = (
-    rf"(?i)(?:\b(?:{{secret_box}}){_GAP}{_SAYS}|(?:safe|tresor|fuerte|coffre(?:-fort)?|alarm) )$"
-)
-BOX_BEFORE: Final = re.compile(r"[^.!?\n]{0,60}$")
-BOX_AFTER: Final = re.compile(r"[^.!?\n]{0,60}")
-# No other code stands between them.
-_BETWEEN: Final = r"(?:[^.!?\n\d[]|(?<!\d)\d{1,2}(?!\d))"
-NEAR_BEFORE_CODE: Final = (
-    _CODE_NAME + rf"(?:{_BETWEEN}{{0,80}}(?:\d{{4,8}},? (?i:to|and|or|now|auf|zu|und|oder|jetzt) )?"
-    rf"|{_BETWEEN}{{0,60}}(?:[.!?…]\s+[^.!?\n\d[]{{1,25}})?[.!?…]?\s+"
-    r"(?:[^\W\d][\w'’]{0,12},? ){0,6})$"
-)
-NEAR_AFTER_CODE: Final = (
-    rf"(?:{_BETWEEN}{{0,80}}?|[.!?…]\s+(?:[\w'’]+ ){{0,2}}|[.!?…]\s+(?i:and |which )?"
-    r"(?i:that|it|this|same|also|the same|das|dies|die|auch|es|c)\b"
-    r"[\w'’]*(?: [\w'’]+){0,6}?[^\w]?)" + _CODE_NAME + r"(?![^.!?\n]{0,60}(?:\d{3}|removed\]))"
-)
-COUNTED: Final = r"(?i)\s?(?:[%€$£°]|(?:{counted_units})\b)"
-CARD_CODE: Final = re.compile(r"(?i)\bcv[vc]2?\b|security code|prüf")
-# In a talk also what opens a door or pays in a shop: "the gate is 4711#", "I punch in 4711".
-TALKED_CODE: Final = re.compile(
-    rf"(?<![A-Za-z0-9.,/€$£*#-])[*#]?[0-9](?:[ *-]?[0-9]){{2,7}}"
-    rf"(?:-?[A-Z]{{1,2}}[0-9]{{0,2}}|[#*])?{_END}"
-    # Letters among digits: "the door code is c19y44", "R31-L07-R55".
-    r"|(?<![\w.,/@€$£*#-])(?=[0-9A-Za-z]{0,8}[A-Za-z]-?[0-9])(?=(?:[A-Za-z-]{0,8}[0-9]){2})"
-    rf"[A-Za-z0-9]{{1,12}}(?:-[A-Za-z0-9]{{1,8}}){{0,3}}[#*]?{_END}"
-)
-# What letters among digits name otherwise: "an A1278", "model C220".
-KIND_OF: Final = r"(?i)\b(?:an?|eine?[nmr]?|une?|una?) $"
-# Digits and letters that alternate were made by chance.
-RANDOM: Final = re.compile(r"[0-9][A-Za-z]+-?[0-9]|[A-Za-z][0-9]+[A-Za-z]|^[0-9]{3,5}[A-Z]$")
-COMMIT: Final = re.compile(r"[0-9a-f]{7,40}")
-# A year, and a round number, which is an amount.
-ORDINARY: Final = re.compile(r"(?:19|20)[0-9]{2}|[0-9]+00")
+SOCIAL_SECURITY: Final = re.compile(r"(?<![\w.+-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![\w-])")
 _TURN: Final = (
     r"(?:right|left|rechts|links|derecha|izquierda|droite|gauche) (?:(?:to|auf|a|à) )?\d{1,2}"
 )
@@ -293,42 +171,6 @@ VARIED: Final = re.compile(
     # The turns of a dial: "right 31, left 7, right 54".
     rf"|\b(?i:(?:{_TURN}(?:[,;]|,? (?:then|and|dann|und))? ){{2,4}}{_TURN})\b"
 )
-_UNLESS: Final = r"(?:(?!\b(?:{secret_unlike})\b)[^.!?\n\d]){0,70}?"
-BEHIND_LOCK: Final = rf"(?i)(?:\b(?:{{secret_lock}})\b|{{~secret_lock}}){_UNLESS}$"
-BEHIND_ENTRY: Final = rf"(?i)(?:\b(?:{{secret_entry}})\b|{{~secret_entry}}){_UNLESS}$"
-BEFORE_ENTRY: Final = rf"(?i){_UNLESS}(?:\b(?:{{secret_entry}})\b|{{~secret_entry}})"
-BEHIND_ACT: Final = rf"(?i)(?:\b(?:{{secret_act}})\b|{{~secret_act}}){_UNLESS}$"
-BEFORE_ACT: Final = r"(?i)\W{0,3}(?:(?:{secret_act})\b|{~secret_act})"
-UNLIKE: Final = (
-    r"(?i)\b(?:{secret_unlike})(?: (?:code|number|nummer|código|numéro))?(?: (?:{secret_is}))?\W*$"
-)
-# In a list, or "the gate has a new lock, 66218".
-LISTED: Final = r"(?i): $|\b(?:{secret_entry}), $"
-# A word or a few that somebody is asked for: "my phone word, it's bluetick pancake".
-NAMED_WORDS: Final = (
-    r"(?P<before>(?i:\b(?:{secret_word})\b[^.!?\n\[]{0,50}?(?:\b(?:{secret_is})|[:=,?])[: ]{1,2}))"
-    r"(?P<value>[^\W\d_]{3,20}(?: [^\W\d_]{2,20}){0,2})(?=[.,;!?)]|\s*$|\s(?i:and|und|y|et)\b)"
-)
-# An amount, a place, a time or a year.
-DATED: Final = re.compile(
-    r"(?i)(?:[$€£] ?|\b(?:at|um|gegen|version|room|chapter|port) )\d+$"
-    r"|\b(?:in|since|until|by|of|from|around|seit|im|jahr|bis|von|en|desde|depuis|january|february"
-    r"|march|april|may|june|july|august|september|october|november|december),? (?:19|20)\d\d$"
-)
-_APART: Final = r"[^.!?\n\d\[]{0,60}?[?]?(?:['’]s)?[:=→,(]?\s+(?:(?:it['’]?s|is) )?"
-BEFORE_NUMBER: Final = (
-    rf"(?i)(?:\b(?:(?:{{secret_number}}){_APART}|(?:{{secret_document}})\b(?:[^!\d\[]{{0,50}}?"
-    rf"\b(?:{{secret_numbered}}){_APART}))|(?:{{~secret_number}}){_SAYS_UNSPACED})$"
-)
-# The number of a passport or licence that is named somewhere before it.
-OF_DOCUMENT: Final = re.compile(r"(?=(?:[A-Z]*[0-9]){4})(?=[0-9]*[A-Z])[A-Z0-9]{7,12}")
-DOCUMENT: Final = r"(?i)\b(?:{secret_document})\b"
-BEFORE_LETTERS: Final = (
-    r"(?i)\b(?:{secret_document})(?:['’]s|,|,? (?:{secret_is})(?: (?:the|die|der|el|le|la))?)?:? $"
-)
-# A card's number that has no check digit of an issuer, and the code on its back.
-BEFORE_CARD: Final = r"(?i)\b(?:{card})\b[^.!?\n\d\[]{0,40}$"
-BACK_OF_CARD: Final = r"(?i),? (?:{card_back})\b"
 
 
 def is_card(written: str) -> bool:

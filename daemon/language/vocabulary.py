@@ -40,6 +40,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         keeping: words and cues of what is kept of a talk, and of the moment; see `keeping.py`.
         dates: the words of dates; `date_tokens.py` says what each key is.
         same: wordings and the usual one for each; see `paraphrases`.
+        secrets: words that name secrets, by kind; `_` joins a phrase, `*` is any beginning or end.
     """
 
     spaced: bool = True
@@ -53,6 +54,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keeping: dict[str, list[str]] = {}
     dates: dict[str, str] = {}
     same: list[str] = []
+    secrets: dict[str, str] = {}
 
 
 @cache

@@ -1,19 +1,23 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.language.secret_patterns import is_card, is_iban
-from thermocline.daemon.language.secrets import clear, clear_turns
+from thermocline.daemon.language.secrets import Cleared, clear, clear_turns
 
 FILE = Path(__file__).parents[1] / "data" / "secret_texts.txt"
+TEXTS_BY_SHAPE = 100
 RUN = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
 
 
 def written(text: str) -> str:
-    return text.replace("{A}", RUN).replace("{N}", "\n").replace("{}", "")
+    text = text.replace("{A}", RUN).replace("{N}", "\n").replace("{}", "")
+    return text.replace("⟦", "").replace("⟧", "")
 
 
 LINES = [
@@ -21,38 +25,70 @@ LINES = [
     for line in FILE.read_text(encoding="utf-8").splitlines()
     if line and not line.startswith("#")
 ]
-SECRETS = [written(text) for what, text in LINES if what == "secret"]
 # What opens or pays is removed from talks alone.
-OPENING = [written(text) for what, text in LINES if what == "talk"]
-NOT_OPENING = [written(text) for what, text in LINES if what == "said"]
-HARMLESS = [written(text) for what, text in LINES if what == "none"]
+TEXTS = {
+    kind: [(written(text), re.findall("⟦(.+?)⟧", text)) for what, text in LINES if what == kind]
+    for kind in ("secret", "none", "talk", "said")
+}
 
 
-def test_there_are_enough_examples_to_measure():
-    assert len(SECRETS) >= 60
-    assert len(HARMLESS) >= 100
+def in_talk(text: str) -> str:
+    return clear_turns([text])[0]
 
 
 def test_a_secret_is_cleared_once_and_for_all():
-    for text in SECRETS:
+    for text, _ in TEXTS["secret"]:
         cleared = clear(text)
-        assert sum(cleared.counts.values()) >= 1, text
-        again = clear(cleared.text)
-        assert (again.text, again.counts) == (cleared.text, {})
+        assert clear(cleared.text) == Cleared(cleared.text, {})
 
 
-def test_what_is_no_secret_survives():
-    for text in HARMLESS:
-        cleared = clear(text)
-        assert (cleared.text, cleared.counts) == (text, {})
+def left(kind: str) -> list[str]:
+    """The examples of which a secret is left."""
+    cleared = in_talk if kind == "talk" else lambda text: clear(text).text
+    return [
+        text
+        for text, secrets in TEXTS[kind]
+        if cleared(text) == text or any(secret in cleared(text) for secret in secrets)
+    ]
 
 
-def test_what_opens_a_door_or_pays_is_removed_from_a_talk():
-    for text in OPENING:
-        assert clear(text).text == text
-        assert " removed]" in clear_turns([text])[0], text
-    for text in NOT_OPENING:
-        assert clear_turns([text]) == [text]
+def changed(kind: str) -> list[str]:
+    """The harmless examples that are not as they were."""
+    cleared = in_talk if kind == "said" else lambda text: clear(text).text
+    return [text for text, _ in TEXTS[kind] if cleared(text) != text]
+
+
+@pytest.mark.parametrize(("kind", "share"), [("secret", 0.03), ("talk", 0.08)])
+def test_nearly_all_secrets_of_the_examples_are_removed(kind, share):
+    assert len(TEXTS[kind]) > 100
+    assert len(left(kind)) <= share * len(TEXTS[kind]), left(kind)
+
+
+@pytest.mark.parametrize(("kind", "share"), [("none", 0.05), ("said", 0.1)])
+def test_nearly_all_that_is_no_secret_survives(kind, share):
+    assert len(TEXTS[kind]) > 100
+    assert len(changed(kind)) <= share * len(TEXTS[kind]), changed(kind)
+
+
+def test_what_its_shape_tells_is_always_removed():
+    """These have no words around them that could be weighed."""
+    shapes = [text for text, _ in TEXTS["secret"][:TEXTS_BY_SHAPE]]
+    assert not [text for text in shapes if clear(text).text == text]
+
+
+def test_the_code_of_a_gate_stays_where_somebody_stores_it_and_not_in_a_talk():
+    text = "The gate code is 4711"
+    assert clear(text).text == text
+    assert "4711" not in in_talk(text)
+    assert "4711" in in_talk("Remember: the gate code is 4711")
+
+
+def test_a_secret_is_named_in_one_turn_and_told_in_the_next():
+    turns = ["my bank wants the PIN of the card", "which is 7716", "and the bus is the 7716"]
+    assert clear_turns(turns)[1:] == [
+        "which is [password removed]",
+        "and the bus is the [password removed]",
+    ]
 
 
 def test_nothing_of_the_secret_is_left_and_its_surroundings_are():
@@ -76,7 +112,7 @@ def test_the_marker_names_the_kind():
         ("-----BEGIN PRIVATE " + "KEY-----\nMIIE\n-----END PRIVATE KEY-----", "private_key"),
         (f"Authorization: Bearer {RUN}", "bearer"),
         ("password: hunter2", "password"),
-        ("The church stream key is live_9f3k27xq81tb, is that right?", "api_key"),
+        ("The church stream key is live_9f3k27xq81tb, is that right?", "token"),
         ("Fürs Online-Banking ist es enzian-kar-77.", "password"),
         ("token=ab12cd34", "token"),
         ("redis://:geheim@localhost", "url_password"),

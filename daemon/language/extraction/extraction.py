@@ -19,6 +19,7 @@ from ...memory.similarity import words
 from .. import cues
 from ..cues import WORD, Signal, signals_of, worth
 from ..names import Mention, mentions
+from ..secret_names import names_in
 from ..sentences import plain, sentences, shortened, utf8_bytes
 from ..speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
 from ..vocabulary import not_topics
@@ -57,7 +58,7 @@ _LEAD_IN: Final = re.compile(
 )
 # A name that was put in; see `references`.
 _PUT_IN: Final = re.compile(r"\A[^\[]{1,40}\[((?:(?! removed\])[^\]])+)\]")
-_SECRETS: Final = ("secret_name", "secret_code", "secret_number", "secret_phrase")
+_SECRETS: Final = frozenset({"pin", "password", "word", "token", "person", "bank"})
 _TOLD_BESIDE: Final[frozenset[Kind]] = frozenset({"fact", "error_pattern"})
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 # "That was it" alone confirms what the agent said; with more it is a solution.
@@ -305,7 +306,7 @@ def _is_mere_secret(statement: SpokenSentence) -> bool:
     beside = (
         part
         for part in _PARTS.split(statement.original)
-        if " removed]" not in part and not any(cues.says(name, part) for name in _SECRETS)
+        if " removed]" not in part and _SECRETS.isdisjoint(name.kind for name in names_in(part))
     )
     return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
 

@@ -1,0 +1,126 @@
+"""The words that name secrets and what these are of: "PIN", "passport", "Kreditkarte", "locker"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+from ..memory.indexing import fold
+from .vocabulary import languages
+
+_TOKEN: Final = re.compile(r"[^\W_]+|°")
+# Letters with an accent and those without; no text gets longer or shorter by them.
+_PLAIN: Final = {
+    code: plain for code in range(0xC0, 0x250) if len(plain := fold(chr(code))) == 1
+}  # fmt: skip
+
+
+class Name(NamedTuple):
+    """A naming word or phrase in a text, and its kind: a key of `[secrets]` in the lexicon."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class _Lexicon(NamedTuple):
+    """The names of all languages.
+
+    Attributes:
+        phrases: by the first word: what finds the others behind it, and the kind; longest first.
+        parts: beginnings and endings of words that have a kind, as `pass*` and `*pass`, longest
+            first.
+        unspaced: finds those of scripts without blanks.
+    """
+
+    words: Mapping[str, str]
+    phrases: Mapping[str, Sequence[tuple[re.Pattern[str], str]]]
+    parts: Sequence[tuple[str, str]]
+    unspaced: re.Pattern[str]
+    unspaced_kinds: Mapping[str, str]
+
+
+def names_in(text: str) -> list[Name]:
+    """The names in a text, in order; of those that begin with the same word the longest."""
+    plain, lexicon = _plain(text), _lexicon()
+    names = [*_spaced(plain)]
+    if not text.isascii():
+        unspaced = [*lexicon.unspaced.finditer(plain)]
+        names += [Name(*match.span(), lexicon.unspaced_kinds[match.group()]) for match in unspaced]
+        names.sort()
+    return names
+
+
+def _plain(text: str) -> str:
+    """A text in small letters without accents, of the same length."""
+    small = text.lower()
+    if len(small) != len(text):
+        small = "".join(char.lower()[0] for char in text)
+    return small if small.isascii() else small.translate(_PLAIN)
+
+
+def _spaced(text: str) -> Iterator[Name]:
+    past = 0
+    for match in _TOKEN.finditer(text):
+        kind, phrases = _entry(match.group())
+        if (kind or phrases) and match.start() >= past:
+            past = match.end()
+            for behind, of_phrase in phrases:
+                if rest := behind.match(text, past):
+                    kind, past = of_phrase, rest.end()
+                    break
+            if kind:
+                yield Name(match.start(), past, kind)
+
+
+@lru_cache(4_096)
+def _entry(word: str) -> tuple[str, Sequence[tuple[re.Pattern[str], str]]]:
+    """The kind of a word, or "", and the phrases that begin with it."""
+    lexicon = _lexicon()
+    kinds = (
+        kind
+        for part, kind in lexicon.parts
+        if (word.startswith(part[:-1]) if part[-1] == "*" else word.endswith(part[1:]))
+    )
+    return lexicon.words.get(word) or next(kinds, ""), lexicon.phrases.get(word, ())
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    words: dict[str, str] = {}
+    phrases: dict[str, dict[str, str]] = {}
+    unspaced: dict[str, str] = {}
+    for language in languages():
+        for kind, listed in language.secrets.items():
+            for item in listed.split():
+                first, _, rest = _plain(item).partition("_")
+                if not language.spaced:
+                    unspaced.setdefault(item, kind)
+                elif rest:
+                    phrases.setdefault(first, {}).setdefault(rest, kind)
+                else:
+                    words.setdefault(first, kind)
+    return _Lexicon(
+        words,
+        {
+            first: [*map(_behind, *zip(*_longest_first(rest), strict=True))]
+            for first, rest in phrases.items()
+        },
+        [item for item in _longest_first(words) if "*" in item[0]],
+        re.compile("|".join(re.escape(name) for name, _ in _longest_first(unspaced))),
+        unspaced,
+    )
+
+
+def _longest_first(names: Mapping[str, str]) -> list[tuple[str, str]]:
+    return sorted(names.items(), key=lambda item: -len(item[0]))
+
+
+def _behind(rest: str, kind: str) -> tuple[re.Pattern[str], str]:
+    """What finds the words of a phrase behind the first."""
+    words = r"[\W_]{1,3}".join(map(re.escape, rest.rstrip("*").split("_")))
+    return re.compile(
+        rf"[\W_]{{1,3}}{words}" + r"[^\W_]*" * rest.endswith("*") + r"(?![^\W_])"
+    ), kind
