@@ -137,7 +137,10 @@ class StateFiles:
                 self._wanted |= wanted
                 if isinstance(error, StoreDamaged):
                     self._damaged(error)
-                why = reason_of(error) if isinstance(error, OSError) else str(error)
+                why = str(error)
+                if isinstance(error, OSError):
+                    # The file tells one agent's problem from another's.
+                    why = reason_of(error) + (f": {error.filename}" if error.filename else "")
                 self._context.problems.report(
                     "state_files_behind",
                     self._agent,
