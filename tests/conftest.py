@@ -20,6 +20,7 @@ from daemon_process import Daemon, wait_until
 from fork_server import Forked, ForkServer
 from hypothesis import settings
 from shells import Shell
+from short_pauses import quicken_keys
 
 # Each of hundreds of processes would compile the daemon again, three times as slow to start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -93,6 +94,8 @@ def _forks(request: pytest.FixtureRequest, _machine: Path) -> Iterator[None]:
         return
     with closing(ForkServer()) as forks, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Daemon, "forks", forks)
+        # As in the forks: what one locks the other opens.
+        quicken_keys(patch.setattr)
         yield
 
 
