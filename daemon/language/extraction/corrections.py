@@ -65,7 +65,7 @@ class Correction(msgspec.Struct, frozen=True):
 
 
 class _Value(msgspec.Struct, frozen=True):
-    kind: str  # date, time, weekday, number or words
+    kind: str  # date, time, weekday, month, number or words
     start: int
     end: int
     text: str
@@ -131,7 +131,7 @@ def corrected_within(sentence: str) -> str:
         if not (denied or retracts(rest) or compiled(_MEANT).match(rest[: value.end()])):
             continue
         unit = _unit(rest, value.end())
-        known = [item for item in _values(before) if item.kind != "weekday"]
+        known = [item for item in _values(before) if item.kind not in {"weekday", "month"}]
         if known := [item for item in known if not unit or item.unit in {"", unit}]:
             start, end = known[-1].start, known[-1].end
             after = rest[value.end() :]
@@ -167,10 +167,14 @@ def _said_again(sentence: str) -> str:
     taken = cue("retracts").pattern.match(fold(sentence))
     after = compiled(_RETRACTED).fullmatch(sentence)
     rest = after["new"] if after else sentence[taken.end() :].lstrip(" ,.!:-") if taken else ""
-    clause = _PAUSE.split(rest, maxsplit=1)[0]
+    clause, *others = _PAUSE.split(rest)
+    # "No wait that was last year's, it's gone up to 23": what was told is surely replaced.
+    is_past = retracts(clause)
+    if is_past and others:
+        clause = others[0]
     values = _values(clause)
     # "No wait, from the 8th" may say what was not told before.
-    if not values or (values[0].kind == "number" and values[0].start):
+    if not values or (values[0].kind == "number" and values[0].start and not is_past):
         return ""
     return clause if len([word for word in _about(clause) if word.isalpha()]) <= _FEW else ""
 
@@ -225,11 +229,12 @@ def _with_values(text: str, new: Sequence[_Value], old: Sequence[_Value] = ()) -
 
 def _values(text: str) -> list[_Value]:
     """The values of a text in order, without what was put in brackets."""
-    days = (word for word in WORD.finditer(text) if word[0].lower() in language_words("weekdays"))
+    tokens = [(word, word[0].lower()) for word in WORD.finditer(text)]
     kinds = {
         "date": (*_dates(text), *_NUMERIC_DATE.finditer(text)),
         "time": _CLOCK.finditer(text),
-        "weekday": days,
+        "weekday": (word for word, day in tokens if day in language_words("weekdays")),
+        "month": (word for word, month in tokens if month in _months()),
         "number": _NUMBER.finditer(text),
     }
     values: list[_Value] = []

@@ -41,6 +41,7 @@ _NO_REMARK: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 # A sentence alone is kept for less; see `keeping`.
 _LEAST_WEIGHT: Final = 0.3
+_LEAST_CONTEXT: Final = -1.0
 _TELLING: Final = 3
 _MATTERS: Final[frozenset[Signal]] = frozenset({"correction", "decision", "preference", "error"})
 _NO_CONTEXT: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})
@@ -100,10 +101,9 @@ class _Passage:
         """The passage, if anything of it is kept and says what it is about."""
         if not self.kept:
             return
-        while self.sentences[-1] is not self.kept[-1] and not _has_value(self.sentences[-1]):
-            self.sentences.pop()
-        first, whole = self.sentences[0], self.sentences[0]
-        for sentence in self.sentences[1:]:
+        told = self._told()
+        first, whole = told[0], told[0]
+        for sentence in told[1:]:
             whole = continued(whole, _without_known(sentence, whole.text))
         whole = replace(whole, place=self.kept[0].place)
         if first.role != "user":
@@ -114,10 +114,24 @@ class _Passage:
         takes_up = not first.answers and says("replies", first.text)
         if not (takes_up and asks) and not self._says_enough():
             return
-        if remark and takes_up and (asks or len(self.sentences) == 1) and _is_remark(remark):
+        alone = len(told) == 1
+        points = alone and not begins_with_pronoun(first.text)
+        if remark and takes_up and (asks or points) and _is_remark(remark):
             yield continued(replace(whole, text=remark.text, original=remark.original), whole)
-        elif len(self.sentences) > 1 or _stands_alone(first):
+        elif not alone or _stands_alone(first):
             yield whole
+
+    def _told(self) -> list[SpokenSentence]:
+        """Its sentences without those that are neither kept nor say what the next is about."""
+        told: list[SpokenSentence] = []
+        for sentence in reversed(self.sentences):
+            if not told:
+                needed = _has_value(sentence) and "question" not in sentence.signals
+            else:
+                needed = _names_subject(sentence) or not _stands_alone(told[-1])
+            if needed or sentence in self.kept:
+                told.append(sentence)
+        return told[::-1]
 
     def _says_enough(self) -> bool:
         """Whether its statements together are worth more than each of them has to be."""
@@ -176,6 +190,13 @@ def _is_context(sentence: SpokenSentence) -> bool:
         return False
     is_told = not (sentence.signals & _NO_CONTEXT or denies(text) or retracts(text))
     return is_told and is_context(text, sentence.signals, answers=sentence.answers)
+
+
+def _names_subject(sentence: SpokenSentence) -> bool:
+    """Whether a sentence that is not kept names what others may be about: "ok next, the boat"."""
+    if not words("articles").isdisjoint(WORD.findall(fold(sentence.original))):
+        return True
+    return weight(sentence.original, sentence.signals, answers=sentence.answers) > _LEAST_CONTEXT
 
 
 def _stands_alone(statement: SpokenSentence) -> bool:

@@ -52,7 +52,7 @@ _WITHIN: Final = re.compile(
     rf"(?<=[a-z,] )(?<!\bin )(?<!\bthe )(?<!\bto )(?<!\bat )(?<!from )(?<!\boff )(?<!near )"
     r"(?<!past )(?<!over )(?<!into )(?<!\bvia )(?<!\bon )(?<!through )(?<!across )"
     rf"(?P<name>{_NAME})"
-    r"(?!,(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ])"
+    r"(?!\w|,(?! (?:he|she|who|my|our|the)\b)| [A-ZÀ-ÖØ-Þ])"
 )
 _AT_PLACE: Final = re.compile(r"\b(?:in|nach|at|near|from|to|off|aus|bei) \Z", re.IGNORECASE)
 # Words behind a name that may say who that is: "Felix is our son".

@@ -137,7 +137,8 @@ class _Talk:
         nameless = set(unnamed_in(text, meant))
         self._nameless |= nameless
         self._asked = nameless if text.endswith("?") else set()
-        self._meant.update(dict.fromkeys(named, place))
+        # Whom a question names, the answer speaks of.
+        self._meant.update(dict.fromkeys(named, place + text.endswith("?")))
         self._people = named | {
             name: sex for name, sex in self._people.items() if name not in named
         }
@@ -198,7 +199,7 @@ class _Talk:
         since = {name: self._place - turn for name, turn in self._meant.items()}
         fits = [name for name, sex in self._people.items() if sex in {"", kind}]
         lately = [name for name in fits if self._people[name] == kind and since[name] <= _LATELY]
-        new = [name for name in fits if not since[name]]
+        new = [name for name in fits if since[name] <= 0]
         near = [name for name in fits if since[name] <= _LATE]
         if known := [name for name in new if name in lately]:
             # The first of the last sentence comes first.
