@@ -32,25 +32,25 @@ from ..openings import Finder
 from ..standing import is_standing_statement
 from ..thesaurus import language_of
 from ..vocabulary import languages, table, whole_expression
-from .corrections import DATE, MEASURED, has_number
+from .corrections import DATE, has_number
 
-_THRESHOLD: Final = -0.1
-_PASSING: Final = -0.8
+_THRESHOLD: Final = 0.05
+_PASSING: Final = -0.6
 WEIGHTS: Final[Mapping[str, float]] = {
-    "answers": 2.6, "life": 2.0, "health": 1.8, "is_solution": 1.5, "lasting": 1.3, "full": 1.2,
-    "kin": 1.1, "is_preference": 2.1, "you": 0.9, "time": 0.9, "habit": 0.8, "third": 0.8,
-    "place": 0.8, "is_decision": 0.6, "number": 0.6, "settled": 0.5, "has": 0.5, "stands": 0.5,
-    "capital": 0.5, "not": 0.4, "masked": 0.2, "is_claim": -0.2, "dated": -0.2, "nods": -0.2,
-    "is_report": -0.2, "others_say": -0.2, "steers": -0.2, "i": -0.3, "is_error": -0.5,
-    "will": -0.5, "exclaims": -0.5, "short": -0.5, "is_commitment": -0.6, "refutes": -0.7,
-    "believes": -0.7, "unsure": -0.9, "now": -0.9, "leaves": -0.9, "would": -1.0,
-    "others_believe": -1.6, "empty": -1.3, "mood": -1.5, "verdict": -1.5, "sky": -2.2,
-    "is_request": -2.1, "is_hedge": -2.6, "status": -3.5, "bare": -2.2, "unreal": -3.0,
+    "answers": 2.2, "life": 1.8, "kin": 1.1, "is_preference": 1.0, "is_solution": 1.0,
+    "habit": 0.9, "health": 1.0, "stands": 0.8, "place": 0.8, "pauses": 0.6, "capital": 0.7,
+    "time": 0.6, "full": 0.6, "is_decision": 0.6, "pause": 0.4, "has": 0.3, "lasting": 0.3,
+    "number": 0.3, "third": 0.6, "settled": 0.2, "not": 0.4, "you": -0.3, "is_commitment": -0.3,
+    "short": -0.4, "steers": -0.4, "others_say": -0.5, "would": -0.6, "refutes": -0.6,
+    "now": -0.7, "exclaims": -0.7, "empty": -0.9, "believes": -0.8, "verdict": -1.1,
+    "unsure": -1.2, "is_request": -1.6, "others_believe": -1.4, "mood": -1.4, "leaves": -1.8,
+    "sky": -1.8, "is_hedge": -2.2, "bare": -2.3, "status": -3.0, "unreal": -3.0,
 }  # fmt: skip
 _SHORT: Final = 3
-_BRIEF: Final = 6
 _FEW: Final = 1
 _MANY: Final = 5
+# Behind a lead-in there is none: "No, we …".
+_PAUSE: Final = re.compile(r"\S \S+[,;] ")
 _TIME: Final = re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b", re.IGNORECASE)
 # A name or a number within a sentence.
 VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
@@ -58,7 +58,6 @@ _VALUES: Final = frozenset({"number", "dated", "time", "habit", "health", "stand
 # A phrase may begin with an apostrophe: "'m moving".
 _BEFORE: Final = r"(?:(?<!\w)|(?='))"
 _BELIEVED: Final = frozenset({"others_believe", "others_say"})
-_NO_CONTEXT: Final = _BELIEVED | {"unreal", "mood", "sky", "leaves", "unsure"}
 _OF_FACTS: Final = frozenset({"number", "third", "habit", "place", "full", "kin"})
 _OF_THE_MOMENT: Final = frozenset(
     {"mood", "verdict", "exclaims", "unreal", "sky", "leaves", "believes", "refutes", "now"}
@@ -73,11 +72,6 @@ def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> b
 def weight(text: str, told: Collection[Signal], *, answers: bool) -> float:
     """How much speaks for keeping what a user says, less what speaks against; see `signals`."""
     return _weight(signals(text, told, answers=answers))
-
-
-def is_context(text: str, told: Collection[Signal], *, answers: bool) -> bool:
-    """Whether a sentence that is not kept may still say what others are about."""
-    return not signals(text, told, answers=answers) & _NO_CONTEXT
 
 
 def is_passing(text: str) -> bool:
@@ -100,18 +94,19 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     content = content_words(answer)
     # In scripts without blanks a sentence is few tokens.
     length = max(len(tokens), 2 * content if len(tokens) < content else 0)
+    pauses = len(_PAUSE.findall(answer))
     names = set(_phrases().names_in(folded))
     names |= {f"is_{signal}" for signal in told}
     measures = {
         "answers": answers,
         "bare": answers and is_bare_answer(answer) and not _is_confirmed(text, answer),
         "number": has_number(answer),
-        "unit": MEASURED.search(answer) is not None,
         "time": _TIME.search(answer) is not None,
         "dated": DATE.search(answer) is not None or not day_names().isdisjoint(tokens),
         "capital": _has_name(answer),
         "short": length <= _SHORT and not is_health(text),
-        "brief": length <= _BRIEF,
+        "pause": pauses > 0 and content > _FEW,
+        "pauses": pauses > 1,
         "empty": content <= _FEW,
         "full": content >= _MANY,
         "mood": not table("feelings").keys().isdisjoint(tokens),
@@ -119,15 +114,10 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "health": is_health(text),
         "stands": is_standing_statement(text),
         "unreal": says("unreal", text) or says("supposed", text),
-        "masked": " removed]" in text,
         # "How is it going? Badly" tells of the moment only.
         "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
-    # "Our accountant is Tobias now" is what holds from now on.
-    of_moment = names & (_OF_THE_MOMENT - {"now"})
-    if names >= {"now", "capital", "has"} and not of_moment and says("from_now", answer):
-        names.remove("now")
     # What somebody else believes is no fact, whatever it says.
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
 

@@ -21,27 +21,26 @@ from ..cues import (
     content_words,
     day_names,
     is_bare_answer,
-    is_health,
-    is_lasting,
+    is_of_self,
     says,
 )
 from ..sentences import utf8_bytes
 from ..vocabulary import cue, words
 from .corrections import denies, has_number, retracts
-from .keeping import is_context, is_of_life, weight
+from .keeping import tells_what_lasts, weight
 from .references import WORTHLESS, begins_with_pronoun
 from .statements import SpokenSentence, continued, has_value
 
 _MOST_BYTES: Final = 400
 # "My sister Anna lives …", said literally.
 _INTRODUCES: Final = re.compile(r"(?i:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma|notre)\b")
-_WHOLE: Final = 5
 _MOST_OF_REMARK: Final = 200
-_NO_REMARK: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 # A sentence alone is kept for less; see `keeping`.
-_LEAST_WEIGHT: Final = 0.3
-_LEAST_CONTEXT: Final = -1.0
+_LEAST_WEIGHT: Final = 0.55
+# What is not kept stands before what leans on it, or if it weighs more, before anything.
+_LEAST_CONTEXT: Final = -1.5
+_CONTEXT: Final = -0.7
 _TELLING: Final = 3
 _MATTERS: Final[frozenset[Signal]] = frozenset({"correction", "decision", "preference", "error"})
 _NO_CONTEXT: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})
@@ -125,34 +124,23 @@ class _Passage:
         """Its sentences without those that are neither kept nor say what the next is about."""
         told: list[SpokenSentence] = []
         for sentence in reversed(self.sentences):
-            if not told:
-                needed = _has_value(sentence) and "question" not in sentence.signals
-            else:
-                needed = _names_subject(sentence) or not _stands_alone(told[-1])
-            if needed or sentence in self.kept:
+            ends = _has_value(sentence) and "question" not in sentence.signals
+            leads = told and (_names_subject(sentence) or not _stands_alone(told[-1]))
+            if sentence in self.kept or leads or (ends and not told):
                 told.append(sentence)
         return told[::-1]
 
     def _says_enough(self) -> bool:
         """Whether its statements together are worth more than each of them has to be."""
-        if any(item.answers and "hedge" in item.signals for item in self.sentences):
-            return len(self.sentences) > 1
         for item in self.kept:
             text = item.original
-            if " → " in item.text or "[" in item.text or item.signals & _MATTERS:
+            matters = item.signals & _MATTERS or tells_what_lasts(text)
+            if " → " in item.text or "[" in item.text or matters:
                 return True
-            if is_lasting(text) or is_health(text) or is_of_life(text):
+            own = is_of_self(text) or not words("ours").isdisjoint(WORD.findall(fold(text)))
+            if own and not item.answers and _has_value(item):
                 return True
-            if _is_own(text) and not item.answers and _has_value(item):
-                return True
-        weights = (weight(item.original, item.signals, answers=item.answers) for item in self.kept)
-        return sum(value for value in weights if value > 0) > _LEAST_WEIGHT
-
-
-def _is_own(text: str) -> bool:
-    """Whether somebody speaks of themselves, or of what is theirs."""
-    own = words("self") | words("ours")
-    return not own.isdisjoint(re.findall(r"[^\W\d_]+", fold(text)))
+        return sum(value for value in map(_weight, self.kept) if value > 0) > _LEAST_WEIGHT
 
 
 def _has_value(sentence: SpokenSentence) -> bool:
@@ -164,7 +152,7 @@ def _is_remark(remark: SpokenSentence) -> bool:
     """Whether what was said before a reply says what the reply is about."""
     return (
         content_words(remark.original) > 0
-        and not (remark.signals & _NO_REMARK or is_bare_answer(remark.original))
+        and not (remark.signals & _NO_CONTEXT or is_bare_answer(remark.original))
         and not says("agenda", remark.original)
         and utf8_bytes(remark.text) < _MOST_OF_REMARK
     )
@@ -180,7 +168,7 @@ def _without_known(sentence: SpokenSentence, before: str) -> SpokenSentence:
 
 def _introduces(text: str) -> bool:
     """Whether a sentence begins with somebody or something else: "My sister Anna lives …"."""
-    return _INTRODUCES.match(text) is not None and len(WORD.findall(text)) >= _WHOLE
+    return _INTRODUCES.match(text) is not None
 
 
 def _is_context(sentence: SpokenSentence) -> bool:
@@ -188,15 +176,21 @@ def _is_context(sentence: SpokenSentence) -> bool:
     text = sentence.original
     if sentence.role != "user" or sentence.worth <= WORTHLESS or " removed]" in text:
         return False
-    is_told = not (sentence.signals & _NO_CONTEXT or denies(text) or retracts(text))
-    return is_told and is_context(text, sentence.signals, answers=sentence.answers)
+    if sentence.signals & _NO_CONTEXT or denies(text) or retracts(text):
+        return False
+    # "Now the stall."
+    is_brief = sentence.answers or len(WORD.findall(text)) <= _TELLING
+    return is_brief or _weight(sentence) > _LEAST_CONTEXT
 
 
 def _names_subject(sentence: SpokenSentence) -> bool:
     """Whether a sentence that is not kept names what others may be about: "ok next, the boat"."""
-    if not words("articles").isdisjoint(WORD.findall(fold(sentence.original))):
-        return True
-    return weight(sentence.original, sentence.signals, answers=sentence.answers) > _LEAST_CONTEXT
+    tokens = WORD.findall(fold(sentence.original))
+    return _weight(sentence) > _CONTEXT or not words("articles").isdisjoint(tokens)
+
+
+def _weight(sentence: SpokenSentence) -> float:
+    return weight(sentence.original, sentence.signals, answers=sentence.answers)
 
 
 def _stands_alone(statement: SpokenSentence) -> bool:
