@@ -37,9 +37,9 @@ from .corrections import DATE, has_number
 _THRESHOLD: Final = 0.05
 _PASSING: Final = -0.6
 WEIGHTS: Final[Mapping[str, float]] = {
-    "answers": 2.2, "life": 1.8, "kin": 1.1, "is_preference": 1.0, "is_solution": 1.0,
+    "answers": 2.2, "life": 1.8, "kin": 1.1, "is_preference": 1.8, "is_solution": 1.0,
     "habit": 0.9, "health": 1.0, "stands": 0.8, "place": 0.8, "pauses": 0.6, "capital": 0.7,
-    "time": 0.6, "full": 0.6, "is_decision": 0.6, "pause": 0.4, "has": 0.3, "lasting": 0.3,
+    "time": 0.6, "full": 0.6, "is_decision": 0.6, "pause": 0.4, "has": 0.3, "lasting": 1.3,
     "number": 0.3, "third": 0.6, "settled": 0.2, "not": 0.4, "you": -0.3, "is_commitment": -0.3,
     "short": -0.4, "steers": -0.4, "others_say": -0.5, "would": -0.6, "refutes": -0.6,
     "now": -0.7, "exclaims": -0.7, "empty": -0.9, "believes": -0.8, "verdict": -1.1,
