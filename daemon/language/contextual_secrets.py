@@ -85,21 +85,26 @@ _OF_NUMBERS: Final = frozenset({
 
 def contextual_secrets(text: str, begin: int = 0, *, in_talk: bool = False) -> list[PossibleSecret]:
     """The secrets that the words around them tell, in order; of those at or behind `begin`."""
+    kinds = _NAMING_IN_TALK if in_talk else _NAMING
+    names = names_in(text)
+    # Most texts end here.
+    if kinds.isdisjoint([name.kind for name in names]):
+        return []
     least = _IN_TALK if in_talk else _THRESHOLD
     weighed = (
         PossibleSecret(*candidate[:3], name, _odds(candidate.kind, features))
-        for candidate, features, name in examined_candidates(text, in_talk=in_talk)
+        for candidate, features, name in examined_candidates(text, names, in_talk=in_talk)
         if candidate.start >= begin
     )
     return [candidate for candidate in weighed if candidate.odds > least]
 
 
 def examined_candidates(
-    text: str, *, in_talk: bool
+    text: str, names: list[Name], *, in_talk: bool
 ) -> Iterator[tuple[PossibleSecret, frozenset[str], str]]:
     """The candidates near a name, each with its features and the kind of the nearest name."""
     marks = [mark.span() for mark in _MARK.finditer(text)]
-    names = [name for name in names_in(text) if not is_within(name.start, marks)]
+    names = [name for name in names if not is_within(name.start, marks)]
     kinds = _NAMING_IN_TALK
     if not in_talk:
         # The code of a gate is stored on purpose.

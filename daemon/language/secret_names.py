@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -44,35 +44,26 @@ class _Lexicon(NamedTuple):
 
 def names_in(text: str) -> list[Name]:
     """The names in a text, in order; of those that begin with the same word the longest."""
-    plain, lexicon = _plain(text), _lexicon()
-    names = [*_spaced(plain)]
-    if not text.isascii():
-        unspaced = [*lexicon.unspaced.finditer(plain)]
-        names += [Name(*match.span(), lexicon.unspaced_kinds[match.group()]) for match in unspaced]
-        names.sort()
-    return names
-
-
-def _plain(text: str) -> str:
-    """A text in small letters without accents, of the same length."""
     small = text.lower()
     if len(small) != len(text):
         small = "".join(char.lower()[0] for char in text)
-    return small if small.isascii() else small.translate(_PLAIN)
-
-
-def _spaced(text: str) -> Iterator[Name]:
+    names: list[Name] = []
+    if not small.isascii():
+        small, lexicon = small.translate(_PLAIN), _lexicon()
+        for match in lexicon.unspaced.finditer(small):
+            names.append(Name(*match.span(), lexicon.unspaced_kinds[match.group()]))
     past = 0
-    for match in _TOKEN.finditer(text):
+    for match in _TOKEN.finditer(small):
         kind, phrases = _entry(match.group())
         if (kind or phrases) and match.start() >= past:
             past = match.end()
             for behind, of_phrase in phrases:
-                if rest := behind.match(text, past):
+                if rest := behind.match(small, past):
                     kind, past = of_phrase, rest.end()
                     break
             if kind:
-                yield Name(match.start(), past, kind)
+                names.append(Name(match.start(), past, kind))
+    return sorted(names)
 
 
 @lru_cache(4_096)
@@ -95,7 +86,7 @@ def _lexicon() -> _Lexicon:
     for language in languages():
         for kind, listed in language.secrets.items():
             for item in listed.split():
-                first, _, rest = _plain(item).partition("_")
+                first, _, rest = item.lower().translate(_PLAIN).partition("_")
                 if not language.spaced:
                     unspaced.setdefault(item, kind)
                 elif rest:

@@ -58,7 +58,7 @@ def clear(text: str) -> Cleared:
     counts: Counter[str] = Counter()
     secrets: dict[str, str] = {}
     text = _without_contextual(_without_shapes(text, counts, secrets), counts, secrets)
-    return Cleared(_without(secrets, text), dict(counts))
+    return Cleared(_without(secrets, text) if secrets else text, dict(counts))
 
 
 @lru_cache(2_048)
@@ -113,7 +113,8 @@ def _without_contextual(
 
     With `begin`, the text is of a talk and what stands before that place has been cleared.
     """
-    if _is_any_in(text, _PHRASES):
+    folded = text.casefold()
+    if any(cue in folded for cue in _PHRASES):
         text = forms.WORDS_IN_A_ROW.sub(_replacing(_seed, counts, secrets), text)
     # What has been removed may say of another what it is.
     while found := contextual_secrets(text, begin or 0, in_talk=begin is not None):
@@ -124,11 +125,6 @@ def _without_contextual(
             secrets[text[secret.start : secret.end]] = mark
             text = f"{text[: secret.start]}{mark}{text[secret.end :]}"
     return text
-
-
-def _is_any_in(text: str, cues: Iterable[str]) -> bool:
-    folded = text.casefold()
-    return any(cue in folded for cue in cues)
 
 
 def _without(secrets: Mapping[str, str], text: str) -> str:

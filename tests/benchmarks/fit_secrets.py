@@ -27,6 +27,7 @@ from report import table
 
 from thermocline.daemon.language import contextual_secrets
 from thermocline.daemon.language.contextual_secrets import examined_candidates
+from thermocline.daemon.language.secret_names import names_in
 from thermocline.daemon.language.secrets import without_shapes
 
 _DATA = Path(__file__).with_name("data")
@@ -74,7 +75,9 @@ def examples(texts: Iterable[Text]) -> Iterator[Example]:
             for secret in entry.secrets
             for match in re.finditer(rf"(?<!\w){re.escape(secret)}(?!\w)", text)
         ]
-        for candidate, features, _ in examined_candidates(text, in_talk=entry.in_talk):
+        for candidate, features, _ in examined_candidates(
+            text, names_in(text), in_talk=entry.in_talk
+        ):
             start, end = candidate.start, candidate.end
             is_secret = any(begin < end and start < close for begin, close in spans)
             if start >= entry.begin and text[start:end] not in entry.doubtful:
