@@ -50,8 +50,8 @@ def names_in(text: str) -> list[Name]:
     names: list[Name] = []
     if not small.isascii():
         small, lexicon = small.translate(_PLAIN), _lexicon()
-        for match in lexicon.unspaced.finditer(small):
-            names.append(Name(*match.span(), lexicon.unspaced_kinds[match.group()]))
+        unspaced = lexicon.unspaced.finditer(small)
+        names += [Name(*match.span(), lexicon.unspaced_kinds[match.group()]) for match in unspaced]
     past = 0
     for match in _TOKEN.finditer(small):
         kind, phrases = _entry(match.group())
