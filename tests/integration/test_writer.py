@@ -14,7 +14,7 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
 from thermocline.daemon.store.agent_paths import FailedSyncs
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.database.memory_database import connect_writer, migrate
+from thermocline.daemon.store.database.memory_database import connect_writer, first_value, migrate
 from thermocline.daemon.store.database.schema import MIGRATIONS
 from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.limits import enforce_limits
@@ -221,3 +221,11 @@ async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_open
     pairs = "SELECT key FROM pairs WHERE row IN (SELECT rowid FROM pair_fts('bittern'))"
     assert await again.read(lambda db: db.execute(pairs).fetchall()) == [("bird",)]
     assert set_aside(store.place.folder) == [], "it was taken for damage"
+
+
+async def test_a_look_at_a_closed_memory_leaves_no_log_beside_it(open_store):
+    store = await open_store()
+    await store.close()
+    path = store.paths.database
+    assert first_value(path.parent, "SELECT count(*) FROM memories", -1) == 0
+    assert {file.name for file in path.parent.glob("memory.db*")} == {"memory.db"}

@@ -161,10 +161,10 @@ def _apply(db: sqlite3.Connection, path: Path, migration: Migration) -> None:
 def first_value(folder: Path, sql: str, otherwise: int) -> int:
     """The first value of a query on a closed memory; `otherwise` if it cannot be read. Blocking.
 
-    Opening the memory reports the error.
+    Opening the memory reports the error. No log is left beside a database that nobody writes.
     """
     try:
-        with closing(connect(folder / FILE_NAME, "mode=ro")) as db:
+        with closing(connect_look(folder / FILE_NAME)) as db:
             return int(db.execute(sql).fetchone()[0])
     except sqlite3.Error:
         return otherwise
