@@ -226,6 +226,6 @@ async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_open
 async def test_a_look_at_a_closed_memory_leaves_no_log_beside_it(open_store):
     store = await open_store()
     await store.close()
-    path = store.paths.database
+    path = store.place.database
     assert first_value(path.parent, "SELECT count(*) FROM memories", -1) == 0
     assert {file.name for file in path.parent.glob("memory.db*")} == {"memory.db"}
