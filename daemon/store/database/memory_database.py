@@ -164,7 +164,8 @@ def first_value(folder: Path, sql: str, otherwise: int) -> int:
     Opening the memory reports the error. No log is left beside a database that nobody writes.
     """
     try:
-        with closing(connect_look(folder / FILE_NAME)) as db:
+        # A connection that may not write would not remove the log that it makes.
+        with closing(connect(folder / FILE_NAME, "mode=rw")) as db:
             return int(db.execute(sql).fetchone()[0])
     except sqlite3.Error:
         return otherwise
