@@ -65,7 +65,12 @@ class Finder:
     def names_in(self, text: str) -> Iterator[str]:
         """The names of those that match, each once."""
         possible = [number for item, number in self._short if item in text]
-        for key in self._keys_in(text):
+        # Of a long text, a set of all its runs takes longer than looking for a few.
+        if len(text) > len(self._keys):
+            keys = frozenset([key for key in self._keys if key in text])
+        else:
+            keys = self._keys & _openings_in(text)
+        for key in keys:
             possible += [number for item, number in self._openings[key] if item in text]
         names: set[str] = set()
         for number in sorted(set(possible)):
@@ -73,12 +78,6 @@ class Finder:
             if name not in names and _compiled(expression).search(text):
                 names.add(name)
                 yield name
-
-    def _keys_in(self, text: str) -> Iterable[str]:
-        # Of a long text, a set of all its runs takes longer than looking for a few.
-        if len(text) > len(self._keys):
-            return [key for key in self._keys if key in text]
-        return self._keys & _openings_in(text)
 
     def any_in(self, text: str) -> bool:
         """Whether any matches."""

@@ -99,7 +99,9 @@ def _without_shapes(
             continue
         if pattern is forms.SHAPES and not _LONG.search(text):
             continue
-        if not cues or (has_cue and any(cue in folded for cue in cues)):
+        if cues and not (has_cue and any(cue in folded for cue in cues)):
+            continue
+        if pattern.search(text):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
     if in_talk and has_digit:
         text = forms.VARIED.sub(_replacing(lambda _: "password", counts, secrets), text)

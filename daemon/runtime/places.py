@@ -53,7 +53,7 @@ def default_socket(env: Mapping[str, str]) -> str:
 
     `$THERMOCLINE_SOCKET` if set; else the first existing socket among the places where a daemon
     creates it; else the path that a daemon of this user would create. The system's daemon never
-    answers in place of the user's own one that is starting or ending.
+    answers in place of the user's own daemon while that starts or ends.
     """
     if named := env.get("THERMOCLINE_SOCKET"):
         return named

@@ -229,7 +229,7 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
 def _own_stamps(row: Row | None, device: str) -> set[int]:
     """The stamps of a device's own changes that are still visible in a version.
 
-    A deletion is none: after an agent was forgotten, the memory that has its name next lacks it.
+    Deletions do not count: the next memory under the name of a forgotten agent lacks them.
     """
     if row is None or not row.data:
         return set()

@@ -58,13 +58,13 @@ def changed(kind: str) -> list[str]:
     return [text for text, _ in TEXTS[kind] if cleared(text) != text]
 
 
-@pytest.mark.parametrize(("kind", "share"), [("secret", 0.03), ("talk", 0.08)])
+@pytest.mark.parametrize(("kind", "share"), [("secret", 0.028), ("talk", 0.06)])
 def test_nearly_all_secrets_of_the_examples_are_removed(kind, share):
     assert len(TEXTS[kind]) > 100
     assert len(left(kind)) <= share * len(TEXTS[kind]), left(kind)
 
 
-@pytest.mark.parametrize(("kind", "share"), [("none", 0.05), ("said", 0.1)])
+@pytest.mark.parametrize(("kind", "share"), [("none", 0.037), ("said", 0.081)])
 def test_nearly_all_that_is_no_secret_survives(kind, share):
     assert len(TEXTS[kind]) > 100
     assert len(changed(kind)) <= share * len(TEXTS[kind]), changed(kind)

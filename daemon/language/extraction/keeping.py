@@ -49,7 +49,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
 _SHORT: Final = 3
 _FEW: Final = 1
 _MANY: Final = 5
-# Behind a lead-in there is none: "No, we …".
+# The comma behind a lead-in does not count: "No, we …".
 _PAUSE: Final = re.compile(r"\S \S+[,;] ")
 _TIME: Final = re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b", re.IGNORECASE)
 # A name or a number within a sentence.

@@ -142,7 +142,7 @@ def prune(tx: Transaction) -> tuple[str, ...]:
 
 
 def remove_unused(tx: Transaction, category: str) -> None:
-    """Remove a category because it is empty; one that another device has described stays."""
+    """Remove a category because it is empty, unless another device has described it."""
     if row := rows.load(tx.db, KIND, category):
         rows.write(tx, KIND, category, None, stamp=(row.clocks.latest[0] + 1, tx.device))
 
