@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,3 +53,24 @@ def remembered(
     yield make
     for db in opened:
         db.close()
+
+
+@pytest.fixture
+def holding(
+    remembered: Callable[..., sqlite3.Connection],
+) -> Callable[[Memory], AbstractContextManager[sqlite3.Connection]]:
+    """`with holding(memory) as db` is a database that has this memory meanwhile, and another.
+
+    For hundreds of examples, one after the other: a database for each would take most of the time.
+    """
+    db = remembered([Memory(id="other", text="Ben has two cats", created_at=0.5, updated_at=0.5)])
+    tx = transaction(db, 1_790_000_000.0)
+
+    @contextmanager
+    def hold(memory: Memory) -> Iterator[sqlite3.Connection]:
+        held = memories.insert(tx, memory)
+        index_new(tx)
+        yield db
+        memories.delete(tx, held)
+
+    return hold

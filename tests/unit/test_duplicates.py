@@ -27,9 +27,10 @@ def test_most_paraphrases_are_merged_and_nothing_else_is():
     assert [pair for pair in PAIRS["different"] if is_found(pair) or is_found(pair[::-1])] == []
 
 
-def test_what_tidying_would_merge_is_not_stored_a_second_time(remembered):
+def test_what_tidying_would_merge_is_not_stored_a_second_time(holding):
     for older, newer in filter(is_found, PAIRS["same"]):
-        assert said_already(remembered([stored("a", older, 1.0)]), stored("b", newer, 2.0))
+        with holding(stored("a", older, 1.0)) as db:
+            assert said_already(db, stored("b", newer, 2.0))
 
 
 def test_a_number_that_is_joined_with_its_unit_is_compared_like_any_word():
