@@ -160,7 +160,7 @@ def _easter_in(distance: int, whole: Span) -> Span:
 
 def read(match: re.Match[str], tokens: Sequence[Token], today: int | None) -> Reading | None:
     """What a phrase means; None if it is no date."""
-    first, after = max(match.start(), match.end("weeks")), match.end()
+    first, after = max(match.start(), match.end("weeks"), match.end("week")), match.end()
     lasting = match.string.find("F", first, after)
     end = after if lasting < 0 else lasting
     before = tokens[first - 1] if first else None
@@ -177,6 +177,8 @@ def read(match: re.Match[str], tokens: Sequence[Token], today: int | None) -> Re
     if lasting >= 0:
         length = tokens[after - 2].value * tokens[after - 1].value
         periods = ((start, start + length) for start, _ in periods)
+    elif match["week"]:
+        periods = ((start, start + 7 if end - start == 1 else end) for start, end in periods)
     elif match["weeks"] and reading.kind == "days":
         weeks = _NAMED["x" if "x" in match["weeks"] else "ktz"](tokens[match.start("weeks")])
         periods = weeks.spans([_unit_index("k", start) for start, _ in periods])

@@ -35,8 +35,8 @@ _EVERY_WEEK: Final = 0.5
 _WITH_WEEKDAY: Final = 1_827
 _GRAMMAR: Final = re.compile(
     r"""(?=[^.,|])
-    # the weekend of ...
-    (?:[aq]{0,2}(?P<weeks>[kx]Oa?))? B?[aqp]{0,3} (?:
+    # the weekend of ..., my week from the 12th
+    (?:[aq]{0,2}(?:(?P<weeks>[kx]Oa?)|(?P<week>(?<![Ndnlcj])k(?=[qp]a?[dD]))))? B?[aqp]{0,3} (?:
     (?P<every>P|e[o.]?[wW])
     # in 3 days, two weeks ago, the last 3 days
     |(?P<count>[Ndn][uktU]g|[lcp][Ndn][uktU])

@@ -161,6 +161,7 @@ _TAKEN_OUT: Final = f" {_MARK} "
 
 
 Wanted: TypeAlias = Literal["", "name", "value"]
+_UNITS: Final = ("asks_unit", "asks_appointment")
 _WANTED: Final[Mapping[str, Wanted]] = {"asks_name": "name", "asks_value": "value"}
 
 
@@ -296,11 +297,13 @@ def parse(
         word not in no_topics and word not in name_words and word not in date_words
         for word in every
     )
-    words = _words(every, name_words, language, _unit(plain))
+    units = _units(plain)
+    words = _words(every, name_words, language, units)
     if dates and not named.people and not topics:
         # Of "what was going on yesterday?" only the day is asked for.
         words = [word for word in words if word.text in date_words and not word.is_grammar]
-    words += _by_meaning(words, thesaurus().meanings(plain))
+    meanings = thesaurus().meanings(plain)
+    words += _by_meaning(words, (each for each in meanings if units.isdisjoint(each.words)))
     words += (Word(date.text, "", codes=sought_codes(date)) for date in dates)
     words += _by_synonyms(every, synonyms)
     return Query(
@@ -318,7 +321,9 @@ def parse(
     )
 
 
-def _words(every: Sequence[str], names: Collection[str], language: str, unit: str) -> list[Word]:
+def _words(
+    every: Sequence[str], names: Collection[str], language: str, units: Collection[str]
+) -> list[Word]:
     """The words, each once; of several forms of a word only the first."""
     long = len(every) > LONG
     functions, unspecific = function_words(language), not_topics()
@@ -327,7 +332,7 @@ def _words(every: Sequence[str], names: Collection[str], language: str, unit: st
         term = "".join(word_terms(word)[:1])
         if term in words:
             continue
-        if fold_word(word) in functions or word == unit or joins_words(word):
+        if fold_word(word) in functions or word in units or joins_words(word):
             words[term] = Word(word, term, _GRAMMAR, is_grammar=True)
             continue
         share = 1.0
@@ -468,10 +473,14 @@ def _wanted(text: str) -> Wanted:
     return next(kinds, "")
 
 
-def _unit(text: str) -> str:
-    """The word by which a question names what kind of time it wants: "which day"; or ""."""
-    match = vocabulary.cue("asks_unit").pattern.search(fold(text))
-    return "" if match is None else match[0].split()[-1]
+def _units(text: str) -> frozenset[str]:
+    """The words by which a question names what kind of time it wants: "which day", "appointment".
+
+    An answer seldom has them.
+    """
+    folded = fold(text)
+    matches = (vocabulary.cue(name).pattern.search(folded) for name in _UNITS)
+    return frozenset(match[0].split()[-1] for match in matches if match)
 
 
 def _together(text: str, people: Sequence[str]) -> bool:

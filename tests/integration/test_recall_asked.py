@@ -158,6 +158,27 @@ def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call):
     assert "black coffee" in " ".join(one["text"] for one in before)
 
 
+def test_a_week_from_a_day_is_answered_by_what_is_in_it(call):
+    store(call, TOLD)
+    assert "choir" in recall(call, "plan my week from 8 December")["results"][0]["text"]
+
+
+def test_what_comes_before_a_change_asks_for_what_was(call):
+    call.store("the house is heated with an oil boiler", created_at=NOW - DAY)
+    call.store("the house is heated with a heat pump now", created_at=NOW)
+    for query in ("what heated the house before the pump?", "what did I first say heats it?"):
+        assert "oil" in recall(call, query)["results"][0]["text"], query
+    assert "pump" in recall(call, "what do we heat the house with?")["results"][0]["text"]
+
+
+def test_the_word_appointment_need_not_stand_beside_its_time(call):
+    call.store("The dentist is on 3 December at nine")
+    call.store("Am Dienstag um zehn Uhr zum Zahnarzt")
+    for query in ("when is my dentist appointment?", "wann ist mein Termin beim Zahnarzt?"):
+        assert recall(call, query)["confidence"] == "sure", query
+    assert recall(call, "when is my eye appointment?")["confidence"] != "sure"
+
+
 KEPT = (
     "I won't store the key in the notes", "Lena's birthday is on 3 May", "Bo takes shoe size 44",
     "Der Schlüssel liegt beim Nachbarn", "El contrato con Sevilla termina en julio",
