@@ -1,4 +1,4 @@
-"""Reading what models reply."""
+"""What models answer, read whatever surrounds it, and the schemas that replies are held to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from thermocline.daemon.llm.replies import UnreadableReply, read, without_thoughts
+from thermocline.daemon.llm.replies import UnreadableReply, form_of, read, without_thoughts
 
 
 class Fact(msgspec.Struct):
@@ -156,3 +156,54 @@ def test_any_text_is_read_or_refused_and_nothing_else(text):
         except UnreadableReply:
             continue
         assert isinstance(found, Fact | list)
+
+
+class Relation(msgspec.Struct):
+    relation: str
+    target: str = "nothing"
+
+
+class Entity(msgspec.Struct):
+    name: str
+    default: str | None = None
+    relations: list[Relation] = []
+
+
+def keys(node: Any) -> set[str]:
+    if isinstance(node, list):
+        return {key for item in node for key in keys(item)}
+    if not isinstance(node, dict):
+        return set()
+    return set(node) | {key for value in node.values() for key in keys(value)}
+
+
+def test_a_struct_becomes_an_object_without_references_or_optional_keys():
+    form = form_of(Entity)
+    assert form.name == "entity"
+    assert form.schema["type"] == "object"
+    assert form.schema["required"] == ["name", "default", "relations"]
+    relation = form.schema["properties"]["relations"]["items"]
+    assert relation == {
+        "type": "object",
+        "properties": {"relation": {"type": "string"}, "target": {"type": "string"}},
+        "required": ["relation", "target"],
+        "additionalProperties": False,
+    }
+    assert not keys(form.schema) & {"$ref", "$defs", "title"}
+
+
+def test_a_field_may_have_the_name_of_a_schemas_word():
+    assert "default" in form_of(Entity).schema["properties"]
+
+
+def test_a_list_is_wrapped_into_an_object():
+    form = form_of(list[Relation])
+    assert form.schema["type"] == "object"
+    assert form.schema["required"] == ["items"]
+    assert form.schema["properties"]["items"]["type"] == "array"
+    assert form.name == "list"
+
+
+def test_the_words_for_a_prompt_are_the_schema():
+    form = form_of(Entity)
+    assert json.loads(form.words) == form.schema

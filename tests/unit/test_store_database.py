@@ -1,0 +1,125 @@
+"""What the daemon notes for itself, what devices have counted, and pages of a table."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from store_parts import transaction
+
+from thermocline.daemon.store.database import meta, rows
+from thermocline.daemon.store.database.memory_database import in_pages
+from thermocline.daemon.store.records.documents import metrics_document
+from thermocline.daemon.store.records.merging import stranded
+
+
+class Count(msgspec.Struct):
+    number: int
+
+
+@pytest.fixture
+def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
+    return remembered([])
+
+
+def note(db: sqlite3.Connection, **values: object) -> None:
+    tx = transaction(db, 1.0)
+    for key, value in values.items():
+        meta.write(tx, key, value)
+
+
+def spoil(db: sqlite3.Connection, key: str, content: bytes) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, content))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{not json", b"[]", b"5", b'{"number": "x"}', b"\xff", b"[" * 100_000]
+)
+def test_damage_is_as_if_nothing_had_been_noted(db, content):
+    note(db, day1=Count(1), day3=Count(3))
+    spoil(db, "day2", content)
+    assert meta.read(db, "day2", Count) is None
+    assert meta.latest(db, "day", 9, Count) == {"1": Count(1), "3": Count(3)}
+    note(db, day2=Count(2))
+    assert meta.read(db, "day2", Count) == Count(2)
+
+
+NOW = 1_790_000_000.0
+DAY = 86_400.0
+
+
+def commit(db: sqlite3.Connection, *counted: str, now: float = NOW) -> None:
+    """Count, as the commit of a device does."""
+    tx = transaction(db, now)
+    for name in counted:
+        tx.count(name)
+    meta.note_clock_state(tx)
+    meta.move_counts(tx)
+
+
+def test_counting_one_thing_leaves_what_else_was_counted_today(remembered):
+    db = remembered([])
+    commit(db, "evictions_today")
+    commit(db, "reinforcements_today", "total_stored")
+    commit(db, "reinforcements_today")
+    shown = metrics_document(db, NOW)
+    assert (shown["evictions_today"], shown["reinforcements_today"]) == (1, 2)
+    assert shown["total_stored"] == 1
+
+
+def test_counters_of_a_day_begin_anew_the_next_and_are_not_kept(remembered):
+    db = remembered([])
+    commit(db, "evictions_today", "total_evicted")
+    commit(db, "reinforcements_today", now=NOW + DAY)
+    shown = metrics_document(db, NOW + DAY)
+    assert (shown["evictions_today"], shown["total_evicted"]) == (0, 1)
+    row = rows.load(db, meta.COUNTERS, "d")
+    assert row is not None
+    tomorrow = time.strftime("%Y-%m-%d", time.localtime(NOW + DAY))
+    assert row.data == {"total_evicted": 1, f"reinforcements_today@{tomorrow}": 1}
+
+
+def test_every_row_comes_once():
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
+    db.executemany("INSERT INTO numbers VALUES (?)", ((n,) for n in range(1, 1102)))
+    sql = "SELECT n FROM numbers WHERE n > ? ORDER BY n LIMIT ?"
+    assert [n for (n,) in in_pages(db, sql, after=0)] == list(range(1, 1102))
+
+
+def test_a_table_whose_rows_never_come_to_an_end_is_left():
+    db = sqlite3.connect(":memory:")
+    # As a page of zeros does it: what is found stands before what was found.
+    assert list(in_pages(db, "SELECT 0 WHERE ? IS NOT NULL LIMIT ?", after=0)) == [(0,)]
+
+
+def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end():
+    for merged, living, free in [
+        ({}, "", []), ({"a": "b", "b": "c"}, "c", []), ({"a": "b", "b": "c"}, "", ["b"]),
+        ({"a": "b", "x": "b"}, "", ["a", "x"]), ({"a": "a"}, "", ["a"]),
+        ({"a": "b", "b": "c", "c": "a", "x": "b"}, "", ["a"]),
+        ({"x": "b", "b": "c", "c": "b"}, "", ["b"]),
+    ]:  # fmt: skip
+        assert stranded(merged, living) == free
+
+
+names = st.sampled_from("abcdef")
+
+
+@given(st.dictionaries(names, names), st.sets(names))
+def test_once_freed_every_merge_ends_at_a_memory_that_stays(merged, present):
+    living = present - merged.keys()
+    freed = stranded(merged, living)
+    left = {key: into for key, into in merged.items() if key not in freed}
+    for start in left:
+        passed, key = [], start
+        while key in left:
+            assert key not in passed
+            passed.append(key)
+            key = left[key]
+        assert key in living | set(freed)
