@@ -19,7 +19,7 @@ from ..memory.experiences import Experience
 from ..memory.records import Entity, IndexedChunk, Memory, Pair, Session, is_outside
 from ..memory.tree_nodes import is_within, trace_of
 from ..recall.answer import Answer, Hit
-from ..recall.ranking import PUBLISHED
+from ..recall.presets import PUBLISHED
 from ..recall.recall import UNSURE_LIMIT, Request, recall
 from ..recall.sources import CHUNKS, MEMORIES
 from ..recall.tree_search import described

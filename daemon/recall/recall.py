@@ -24,8 +24,9 @@ from . import tree_search
 from .answer import Answer, Hit
 from .pool import Pool
 from .postings import Postings, admitted, demands_phrases, look_up
+from .presets import rank_as, rank_by_tree, tinyclaw_pair
 from .query import MOST_CHARS, Query, parse
-from .ranking import Ranked, rank, rank_as, rank_by_tree, tinyclaw_pair
+from .ranking import Ranked, rank
 from .signals import Signals, measure
 from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Condition, Conditions, Source
 from .successors import later_rows

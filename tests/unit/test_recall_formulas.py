@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_nodes import Node
-from thermocline.daemon.recall.ranking import (
+from thermocline.daemon.recall.presets import (
     scalyclaw,
     scalyclaw_importance,
     tinyclaw,

@@ -13,7 +13,7 @@ from cosines import Cosines
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.recall.answer import Answer
-from thermocline.daemon.recall.ranking import scalyclaw
+from thermocline.daemon.recall.presets import scalyclaw
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.recall.sources import MEMORIES
 
