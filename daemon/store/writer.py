@@ -226,10 +226,6 @@ class Writer:
             self._settle(transaction)
             self._db.execute("COMMIT")
             self._cache = transaction.cache
-            if durable and self._trusted != self._failed_syncs.count:
-                self._rewrite_log()
-            for job in group:
-                job.result = self._truncate_log() if job.truncates else job.result
         except _Spoiled:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -237,6 +233,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - the callers get any error
             self._fail(group, error)
             return None
+        self._hold(group, durable=durable)
         return Committed(
             tuple(transaction.events),
             frozenset(transaction.state_files),
@@ -244,6 +241,19 @@ class Writer:
             tuple(transaction.forgotten),
             transaction.erased,
         )
+
+    def _hold(self, group: list[_Job], *, durable: bool) -> None:
+        """See that a commit outlasts a power loss; its callers get an error if that is in doubt."""
+        try:
+            if durable and self._trusted != self._failed_syncs.count:
+                self._rewrite_log()
+        except ThermoclineError as error:
+            error.hint = "the change stands, but may be lost with the power: check the disk"
+            for job in group:
+                job.error = job.error or error
+            return
+        for job in group:
+            job.result = self._truncate_log() if job.truncates else job.result
 
     def _truncate_log(self) -> bool:
         # Waiting for readers would make all writers wait.

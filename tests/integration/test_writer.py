@@ -76,6 +76,7 @@ class Bench:
         self.told: list[Committed] = []
         self.settle: Callable[[Transaction], None] = enforce_limits
         self.clock = HybridClock(lambda: 1.0)
+        self.failed_syncs = FailedSyncs()
 
     def told_of(self, committed: Committed) -> None:
         self.told.append(committed)
@@ -95,7 +96,7 @@ class Bench:
             enforce_limits=self._settle,
             committed=self.told_of,
             loop=asyncio.get_running_loop(),
-            failed_syncs=FailedSyncs(),
+            failed_syncs=self.failed_syncs,
         )
 
 
@@ -147,6 +148,32 @@ async def test_a_listener_that_fails_does_not_keep_callers_waiting(tmp_path):
     pair = await writer.submit(lambda tx: key_values.put(tx, "key", "v"))
     assert pair.value == "v"
     assert [str(error) for error in errors] == ["listener"]
+    await writer.close()
+
+
+async def test_a_commit_that_may_not_outlast_a_power_loss_is_an_error_and_listeners_hear_of_it(
+    tmp_path,
+):
+    bench = Bench(tmp_path)
+    writer = bench.open()
+    log = tmp_path / "memory.db-wal"
+    aside = tmp_path / "aside"
+
+    def put(tx: Transaction) -> None:
+        key_values.put(tx, "key", "v")
+        # A sync of all files fails meanwhile, and the log cannot be written again.
+        bench.failed_syncs.note()
+        log.rename(aside)
+        log.mkdir()
+
+    with pytest.raises(ThermoclineError) as caught:
+        await writer.submit(put)
+    assert "the change stands" in str(caught.value.hint)
+    assert [committed.outgoing for committed in bench.told] == [frozenset({"pair"})]
+    log.rmdir()
+    aside.rename(log)
+    pairs = await writer.submit(lambda tx: tx.db.execute("SELECT id FROM rows").fetchall())
+    assert pairs == [("key",)]
     await writer.close()
 
 
