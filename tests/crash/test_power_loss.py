@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pytest
 import recorded_disk
@@ -38,14 +38,25 @@ LARGE = {"text": "x" * 50_000}
 WORDS = ["amber", "brook", "cedar", "delta", "ember", "fjord", "grove", "heron"]
 
 Things = dict[tuple[str, str, str], str]
+Changes = dict[tuple[str, str, str], str | None]
+# What a call changes, and the call.
+Planned = tuple[Changes, Callable[[], object]]
+
+
+class Told(NamedTuple):
+    """A call: what it was to change (None: to delete), and whether it was acknowledged."""
+
+    agent: str
+    changes: Changes
+    done: bool
 
 
 class Story:
-    """Calls one after another, and what must be there after each.
+    """Calls one after another, and what each was to change.
 
     Attributes:
-        states: what was there before the first call, and after each; by the run of the daemon.
-        refused: how many calls were refused.
+        told: the calls, by the run of the daemon.
+        refused: the answers to the calls that were refused.
     """
 
     def __init__(self, seed: int) -> None:
@@ -53,71 +64,88 @@ class Story:
         self._ids: dict[tuple[str, str], str] = {}
         self._made = 0
         self._now: Things = {}
-        self.states: list[list[Things]] = []
+        self.told: list[list[Told]] = []
         self.refused: list[ApiError] = []
 
     def make_calls(self, device: Device, steps: int) -> None:
         clients = {agent: device.client(agent) for agent in AGENTS}
-        self.states.append([dict(self._now)])
+        self.told.append([])
+        with pytest.raises(ApiError, match="not DELETE"):
+            clients["default"].request("DELETE", "/api/status")
         for number in range(steps):
             # Agents begin one after another: each has a folder that is new.
             agent = self._chance.choice([*AGENTS[: 1 + number // 10], *AGENTS[:1] * 3])
             calls = [self._store, self._batch, self._pair, self._identity, self._change, self._drop]
-            # The first answer of a recording that counts is one with 201.
-            call = self._store if not number else self._chance.choice(calls)
+            changes, call = self._chance.choice(calls)(clients[agent], agent)
+            told = Told(agent, changes, done=True)
             try:
-                changes = call(clients[agent], agent)
+                call()
             except ApiError as error:
                 self.refused.append(error)
+                told = told._replace(done=False)
             else:
-                for key, value in changes.items():
-                    if value is None:
-                        del self._now[key]
-                    else:
-                        self._now[key] = value
-            self.states[-1].append(dict(self._now))
+                _apply(changes, self._now)
+            self.told[-1].append(told)
         for client in clients.values():
             client.close()
+
+    def until(self, run: int, answered: int) -> list[Told]:
+        """What stands, or may, when so many calls of a run were answered: one was on its way.
+
+        What was refused, because it could not be synced, is in the log until the next commit.
+        """
+        on_its_way = [told._replace(done=False) for told in self.told[run][answered:][:1]]
+        standing: list[Told] = []
+        for calls in (*self.told[:run], self.told[run][:answered] + on_its_way):
+            last = {told.agent: n for n, told in enumerate(calls) if told.done}
+            standing += [
+                told for n, told in enumerate(calls) if told.done or n > last.get(told.agent, -1)
+            ]
+        return standing
 
     def _text(self) -> tuple[str, str]:
         self._made += 1
         return f"n{self._made}", f"n{self._made} {' '.join(self._chance.choices(WORDS, k=6))}"
 
-    def _store(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+    def _store(self, client: Client, agent: str) -> Planned:
         name, text = self._text()
-        self._ids[agent, name] = client.store(text, subject=name, importance=0.9).id
-        return {(agent, "memory", name): text}
 
-    def _batch(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        def call() -> None:
+            self._ids[agent, name] = client.store(text, subject=name, importance=0.9).id
+
+        return {(agent, "memory", name): text}, call
+
+    def _batch(self, client: Client, agent: str) -> Planned:
         made = dict(self._text() for _ in range(self._chance.randint(2, 30)))
         given: list[dict[str, Any]] = [{"text": v, "subject": k} for k, v in made.items()]
         given[0]["data"] = LARGE
-        for name, stored in zip(made, client.batch(given), strict=True):
-            self._ids[agent, name] = stored.id
-        return {(agent, "memory", name): text for name, text in made.items()}
 
-    def _pair(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        def call() -> None:
+            for name, stored in zip(made, client.batch(given), strict=True):
+                self._ids[agent, name] = stored.id
+
+        return {(agent, "memory", name): text for name, text in made.items()}, call
+
+    def _pair(self, client: Client, agent: str) -> Planned:
         name, text = f"key{self._chance.randrange(5)}", self._text()[1]
-        client.kv_set(name, text)
-        return {(agent, "kv", name): text}
+        return {(agent, "kv", name): text}, lambda: client.kv_set(name, text)
 
-    def _identity(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
-        text = self._text()[1]
-        client.hot_update("identity", {"agent_name": text})
-        return {(agent, "identity", "agent_name"): text}
+    def _identity(self, client: Client, agent: str) -> Planned:
+        identity = {"agent_name": self._text()[1]}
+        changes: Changes = {(agent, "identity", name): text for name, text in identity.items()}
+        return changes, lambda: client.hot_update("identity", identity)
 
-    def _change(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+    def _change(self, client: Client, agent: str) -> Planned:
         if (name := self._some(agent)) is None:
             return self._store(client, agent)
-        text = f"{name} changed {self._text()[1]}"
-        client.update(self._ids[agent, name], text=text)
-        return {(agent, "memory", name): text}
+        text, key = f"{name} changed {self._text()[1]}", self._ids[agent, name]
+        return {(agent, "memory", name): text}, lambda: client.update(key, text=text)
 
-    def _drop(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+    def _drop(self, client: Client, agent: str) -> Planned:
         if (name := self._some(agent)) is None:
             return self._store(client, agent)
-        client.forget(self._ids[agent, name])
-        return {(agent, "memory", name): None}
+        key = self._ids[agent, name]
+        return {(agent, "memory", name): None}, lambda: client.forget(key)
 
     def _some(self, agent: str) -> str | None:
         names = [name for of, kind, name in self._now if (of, kind) == (agent, "memory")]
@@ -177,8 +205,9 @@ class Recorded:
     def worst_losses(self, answers: slice, folder: Path) -> dict[str, int]:
         """Likewise at these answers of a story, when the disk has nothing that was not synced."""
         sent = [n for n, (_, call) in enumerate(self.calls) if call.name == "answer"]
-        first = next(at for at, n in enumerate(sent) if self.calls[n][1].data.endswith(b"201"))
-        of_story = sent[first : first + len(self.story.states[-1]) - 1]
+        begun = [n for n in sent if self.calls[n][1].data.endswith(recorded_disk.BEGINNING)]
+        first = sent.index(begun[0]) + 1
+        of_story = sent[first : first + len(self.story.told[-1])]
         return self._lose(of_story[answers], folder, None)
 
     def _lose(
@@ -189,16 +218,13 @@ class Recorded:
         with Judge(folder / "judge") as judge:
             for position, (run, call) in enumerate(self.calls):
                 if run != before:
-                    before, disk.answers = run, 0
+                    before, disk.answers = run, None
                 disk.take(call)
                 while moments and moments[0] == position:
                     del moments[0]
                     left = folder / "left"
                     disk.after_power_loss(left, chance)
-                    states = self.story.states[run]
-                    # After the story a test asks whether the files are written.
-                    answered = min(disk.answers, len(states) - 1)
-                    judge(left / "state", states[answered : answered + 2])
+                    judge(left / "state", self.story.until(run, disk.answers or 0))
                     shutil.rmtree(left)
         return judge.found | {"forgotten": disk.losing}
 
@@ -222,7 +248,7 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self._device.kill()
 
-    def __call__(self, state: Path, expected: list[Things]) -> None:
+    def __call__(self, state: Path, standing: list[Told]) -> None:
         number = self.found["losses"]
         self.found["losses"] += 1
         self.found["files"] += bool(state.exists() and broken_files(state))
@@ -232,7 +258,7 @@ class Judge:
             print(f"loss {number}: {error}")
             self.found["starts"] += 1
             return
-        if there not in expected:
+        if there != _expected(standing, there):
             print(f"loss {number}: not as promised")
             self.found["lost"] += 1
 
@@ -253,6 +279,23 @@ class Judge:
         finally:
             for name in names.values():
                 shutil.rmtree(self._device.folder(name), ignore_errors=True)
+
+
+def _apply(changes: Changes, to: Things) -> None:
+    for key, value in changes.items():
+        if value is None:
+            to.pop(key, None)
+        else:
+            to[key] = value
+
+
+def _expected(told: list[Told], there: Things) -> Things:
+    """What must be there after these calls, of which those that were not acknowledged may stand."""
+    now: Things = {}
+    for call in told:
+        if call.done or all(there.get(key) == value for key, value in call.changes.items()):
+            _apply(call.changes, now)
+    return now
 
 
 def _seen(device: Device, names: dict[str, str]) -> Things:

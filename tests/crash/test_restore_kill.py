@@ -196,6 +196,7 @@ def shows(world: World, folder: Path, expected: Contents) -> bool:
 
 
 @pytest.mark.crash
+@pytest.mark.timeout(1800)
 def test_what_has_come_before_a_kill_is_not_fetched_again(long_life):
     world, expected = long_life
     new = world.make()
@@ -212,6 +213,7 @@ def test_what_has_come_before_a_kill_is_not_fetched_again(long_life):
 
 
 @pytest.mark.crash
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.8, 0.99])
 def test_what_a_power_cut_takes_of_the_log_is_asked_for_again(share, long_life):
     world, expected = long_life
