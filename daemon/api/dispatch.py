@@ -178,6 +178,8 @@ class Dispatcher:
 async def _run(call: Call, spelled: dict[str, str]) -> HttpResponse:
     operation, request = call.operation, call.request
     arguments = {**call.parts, **await _decoded(call, spelled)}
+    if (fields := arguments.pop(operation.spread, None)) is not None:
+        arguments |= msgspec.structs.asdict(fields)
     if operation.by_hand:
         response: HttpResponse = await operation.run(call, **arguments)
         return response

@@ -13,7 +13,6 @@ import msgspec
 from ..errors import InvalidInput, ShuttingDown
 from ..memory.checks import shown
 from ..operations.operation import Operation, Scope, Stream
-from ..schemas.status import EventsQuery
 from .calls import Call, Published, ending, unless_left
 from .http import HttpResponse
 
@@ -90,8 +89,10 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> HttpR
 # Events
 
 
-async def events(call: Call, query: EventsQuery) -> HttpResponse:
+async def events(call: Call, types: tuple[str, ...] = ()) -> HttpResponse:
     """Send server-sent events until one side leaves.
+
+    Only those of some `types`: full names, or a prefix such as `memory`.
 
     A call without an agent receives the events of every agent that the caller may read.
 
@@ -114,7 +115,7 @@ async def events(call: Call, query: EventsQuery) -> HttpResponse:
                 event = await _next(queue, left)
                 if event is None:
                     await response.write(b": keep-alive\n\n")
-                elif _is_wanted(call, query, event):
+                elif _is_wanted(call, types, event):
                     fields = {"agent": event.agent, "time": event.time, **event.data}
                     frame = (event.id, event.type.encode(), msgspec.json.encode(fields))
                     await response.write(b"id: %d\nevent: %s\ndata: %s\n\n" % frame)
@@ -133,8 +134,7 @@ async def _next(queue: asyncio.Queue[Published], left: asyncio.Future[Any]) -> P
         getting.cancel()
 
 
-def _is_wanted(call: Call, query: EventsQuery, event: Published) -> bool:
-    types = query.types
+def _is_wanted(call: Call, types: tuple[str, ...], event: Published) -> bool:
     if types and not any(event.type == kind or event.type.startswith(f"{kind}.") for kind in types):
         return False
     if call.agent_named and event.agent not in {"", call.agent}:

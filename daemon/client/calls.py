@@ -25,8 +25,9 @@ class Method(Generic[T]):
     """A method of a client: a struct of `schemas`, the call that it answers, and argument names.
 
     Positional arguments fill the fields that the path names, then `words`; keywords any field of
-    the operation's request. What the path does not name is the query, of a POST or PUT the body,
-    unless one field is the `whole` of it. The struct is loaded with the first call.
+    the operation's request, which `GET /api/openapi.json` lists. What the path does not name is the
+    query, of a POST or PUT the body, unless one field is the `whole` of it. The struct is loaded
+    with the first call.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Calls:
     # Store a memory: a text and the fields of `StoreBody`. When it returns, it is on the disk. If
     # the text is known word for word, that memory is strengthened, and `stored` is false.
     store = Method(lambda: schemas.memory.StoredMemory, "POST /api/memory", "text")
-    # Store up to 500 at once, all or none of them; each is a `text` and its fields (`Batch`).
+    # Store up to 500 at once, all or none of them; each is a `text` and its fields.
     batch = Method(lambda: schemas.memory.Stored, "POST /api/memory/batch", "memories").part(
         lambda stored: stored.results
     )
@@ -114,7 +115,8 @@ class Calls:
     ).part(lambda page: page.results)
     update = Method(lambda: schemas.memory.Updated, "PUT /api/memory/{id}")
     forget = Method(lambda: schemas.memory.Deleted, "DELETE /api/memory/{id}")
-    # Delete all memories that fit `ForgetBody`; with `dry_run` only count them.
+    # Delete all memories of a `category`, with the words of a `query`, or with `secrets`; with
+    # `dry_run` only count them.
     forget_matching = Method(lambda: schemas.memory.Forgotten, "POST /api/memory/forget")
     forget_agent = Method(lambda: schemas.status.AgentForgotten, "DELETE /api/agents/{agent}")
     # Count one more use of a memory, which raises its score.
@@ -129,12 +131,12 @@ class Calls:
     # What the agent reads before its turn; options are of `ContextQuery`.
     context = Method(lambda: schemas.recall.ContextBlock, "POST /api/context", "query")
     metadata = Method(lambda: schemas.memory.MetadataFound, "POST /api/metadata", "text")
-    # Earlier versions of a row, or the latest of all; options are of `HistoryQuery`.
+    # Earlier versions of a row, or the latest of all.
     history = Method(lambda: schemas.memory.VersionList, "GET /api/history", "id")
     conflicts_seen = Method(
         lambda: schemas.memory.ConflictsSeen, "POST /api/conflicts/seen", "numbers"
     )
-    # Restore an earlier version, or undo a writer's changes; options are of `UndoBody`.
+    # Restore an earlier version, or undo a writer's changes.
     undo = Method(lambda: schemas.memory.Undone, "POST /api/undo")
 
     hot = Method(lambda: schemas.tiers.HotView, "GET /api/hot")
@@ -182,35 +184,35 @@ class Calls:
     )
     # Store the turns of a conversation as they are; see `Talk`.
     turns = Method(lambda: schemas.conversations.TurnsStored, "POST /api/turns", "conversation")
-    # Fit a conversation into a model's window again; options are of `CompactBody`.
+    # Fit a conversation into a model's window again.
     compact = Method(
         lambda: schemas.conversations.CompactedMessages, "POST /api/compact", "messages"
     )
     # An entity and what is up to `depth` relations away; without one, the best known.
     graph = Method(lambda: schemas.tiers.Graph, "GET /api/graph", "entity", "depth", "limit")
     change_entity = Method(lambda: schemas.tiers.Entity, "PUT /api/graph/{name}")
-    # What a note lacks: today's, or that of `ValidateBody`.
+    # What a note lacks: today's, or that with a `text`.
     validate = Method(lambda: schemas.upkeep.Validated, "POST /api/validate")
 
-    # What the agent has learned, newest first (`ReflectionQuery`); add to it (`ReflectionBody`).
+    # What the agent has learned, newest first; add to it.
     reflections = Method(lambda: schemas.learning.ReflectionPage, "GET /api/reflections")
     reflect = Method(lambda: schemas.learning.ReflectionStored, "POST /api/reflections")
-    # Summaries of conversations, newest first (`EpisodeQuery`); add an episode (`EpisodeBody`).
+    # Summaries of conversations, newest first; add an episode.
     episodes = Method(lambda: schemas.learning.EpisodePage, "GET /api/episodes")
     add_episode = Method(lambda: schemas.learning.EpisodeStored, "POST /api/episodes")
-    # The skills without their texts; a skill with its text; write a skill (`SkillBody`).
+    # The skills without their texts; a skill with its text; write a skill.
     skills = Method(lambda: schemas.learning.SkillPage, "GET /api/skills", "limit", "offset")
     skill = Method(lambda: schemas.learning.SkillView, "GET /api/skills/{id}")
     add_skill = Method(lambda: schemas.learning.SkillStored, "POST /api/skills")
     knowledge = Method(lambda: schemas.learning.KnowledgeView, "GET /api/knowledge")
 
-    # The sessions, newest first (`SessionQuery`); open a session (`SessionBody`).
+    # The sessions, newest first; open a session.
     sessions = Method(lambda: schemas.learning.SessionPage, "GET /api/sessions")
     start_session = Method(lambda: schemas.learning.Session, "POST /api/sessions")
     session = Method(lambda: schemas.learning.Session, "GET /api/sessions/{id}")
     archive_session = Method(lambda: schemas.learning.Session, "POST /api/sessions/{id}/archive")
 
-    # The experiences of most weight (`ExperienceQuery`); those with a similar intent.
+    # The experiences of most weight; those with a similar intent.
     experiences = Method(lambda: schemas.learning.ExperiencePage, "GET /api/experiences")
     similar_experiences = Method(
         lambda: schemas.learning.SimilarExperiences,
@@ -225,7 +227,7 @@ class Calls:
     delete_experience = Method(
         lambda: schemas.learning.ExperienceDeleted, "DELETE /api/experiences/{id}"
     )
-    # Take faded experiences out of recall (`PruneBody`); count them by type.
+    # Take faded experiences out of recall; count them by type.
     prune_experiences = Method(lambda: schemas.learning.Pruned, "POST /api/experiences/prune")
     experience_stats = Method(
         lambda: schemas.learning.ExperienceStats, "GET /api/experiences/stats"
@@ -235,14 +237,14 @@ class Calls:
         lambda: schemas.conversations.ExperiencesObserved,
         *("POST /api/experiences/observe", "conversation"),
     )
-    # What users prefer (`PreferenceQuery`); store a preference, which repeating makes surer.
+    # What users prefer; store a preference, which repeating makes surer.
     preferences = Method(lambda: schemas.learning.PreferencePage, "GET /api/preferences")
     prefer = Method(
         lambda: schemas.learning.PreferenceView,
         *("POST /api/preferences", "category", "value", "user"),
     )
 
-    # The agent's replication; send and receive everything now (`SyncBody`).
+    # The agent's replication; send and receive everything now.
     sync_status = Method(lambda: schemas.sync.SyncStatus, "GET /api/sync")
     sync = Method(lambda: schemas.sync.Synced, "POST /api/sync")
     verify = Method(lambda: schemas.sync.Verification, "POST /api/restore", verify=True)
@@ -250,7 +252,7 @@ class Calls:
     devices = Method(lambda: schemas.sync.DeviceList, "GET /api/devices")
     retire_device = Method(lambda: schemas.sync.DeviceRetired, "POST /api/devices/{id}/retire")
     rejoin = Method(lambda: schemas.sync.DeviceRejoined, "POST /api/devices/rejoin")
-    # Whether replicas are sealed; make the keys (`SealBody`); invite a device, see who has typed
+    # Whether replicas are sealed; make the keys; invite a device, see who has typed
     # the code, and answer; take part with a code, and take the keys once they are given.
     seal_status = Method(lambda: schemas.sealing.SealStatus, "GET /api/seal")
     make_keys = Method(lambda: schemas.sealing.RecoveryKeyMade, "POST /api/seal")
@@ -262,13 +264,13 @@ class Calls:
     join = Method(lambda: schemas.sealing.Knocked, "POST /api/join", "code")
     joined = Method(lambda: schemas.sealing.KeysTaken, "GET /api/join")
 
-    # The parts of watched files that answer, best first (`FileSearch`).
+    # The parts of watched files that answer, best first.
     files_search = Method(lambda: schemas.files.FilesFound, "POST /api/files/search", "query")
-    # Lines of a watched file (`LinesQuery`); its chunks; look at every file now.
+    # Lines of a watched file; its chunks; look at every file now.
     files_get = Method(lambda: schemas.files.FileLines, "POST /api/files/get", "path")
     files_chunks = Method(lambda: schemas.files.ChunkList, "GET /api/files/chunks", "path")
     files_sync = Method(lambda: schemas.files.FilesSynced, "POST /api/files/sync")
-    # A page of the watched files (`FilesQuery`); how much is indexed.
+    # A page of the watched files; how much is indexed.
     files_list = Method(lambda: schemas.files.FilePage, "GET /api/files/list", "prefix")
     files_stats = Method(lambda: schemas.files.FilesStats, "GET /api/files/stats")
     files_add = Method(lambda: schemas.files.PathAdded, "POST /api/files/paths", "path")
@@ -276,7 +278,7 @@ class Calls:
 
     # Run the upkeep now: `quick`, `daily`, `monthly` or `full`; `dry_run` changes nothing.
     consolidate = Method(lambda: schemas.upkeep.Consolidated, "POST /api/consolidate", "mode")
-    # Store the facts of the daily notes (`IngestBody`); the schedule of the upkeep.
+    # Store the facts of the daily notes; the schedule of the upkeep.
     ingest = Method(lambda: schemas.upkeep.Ingested, "POST /api/ingest")
     upkeep = Method(lambda: schemas.upkeep.UpkeepStatus, "GET /api/upkeep")
     # Import a text, a path or a database, as `ImportBody` describes it.
@@ -292,7 +294,7 @@ class Calls:
     live = Method(lambda: schemas.stats.LiveMetrics, "GET /api/metrics/live")
     stats = Method(lambda: schemas.stats.Stats, "GET /api/memory/stats")
 
-    # The tools for models, in the form that `ToolsQuery` names; use a tool with a model's
+    # The tools for models, in the form of MCP or a provider; use a tool with a model's
     # arguments, where `tools` says of which preset it is.
     tools = Method(lambda: schemas.tools.ToolList, "GET /api/tools").part(lambda page: page.tools)
     use_tool = Method(

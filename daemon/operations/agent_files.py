@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 from msgspec.structs import asdict
 
 from ..errors import InvalidInput, NotFound
 from ..files.agent_files import long_warning
 from ..language.secrets import secrets_in
 from ..memory import agent_files, checks
-from ..memory.agent_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
+from ..memory.agent_files import (
+    EPISODES,
+    KNOWLEDGE,
+    REFLECTIONS,
+    EpisodeLine,
+    EpisodeOutcome,
+    Reflection,
+    ReflectionType,
+    Skill,
+)
 from ..schemas import learning as schemas
+from ..schemas.common import Limit, Offset
 from ..store.database import rows
 from ..store.records import agent_entries
 from ..store.records.agent_entries import OwnEntry
@@ -20,34 +30,45 @@ from .operation import Operation, Scope
 from .views import View, one_line, secret_warning, view_of
 
 _USER_CHARS: Final = 200
+OneLine = Annotated[str, Meta(max_length=4_000, description="one line, not blank")]
 
 
 @Operation("GET", "/api/reflections")
-async def reflections(scope: Scope, query: schemas.ReflectionQuery) -> schemas.ReflectionPage:
+async def reflections(
+    scope: Scope, type: ReflectionType | None = None, limit: Limit = 50, offset: Offset = 0
+) -> schemas.ReflectionPage:
     """List what the agent has learned, newest first."""
-    entries, total, why = await _page(scope, "reflections", query.limit, query.offset, query.type)
+    entries, total, why = await _page(scope, "reflections", limit, offset, type)
     return schemas.ReflectionPage(
         [entry.item for entry in entries if isinstance(entry.item, Reflection)], total, why or UNSET
     )
 
 
 @Operation("POST", "/api/reflections", role="write")
-async def reflect(scope: Scope, body: schemas.ReflectionBody) -> schemas.ReflectionStored:
-    """Add a reflection to `memory/reflections.jsonl`."""
+async def reflect(
+    scope: Scope,
+    type: ReflectionType,
+    context: OneLine,
+    lesson: OneLine,
+    action: OneLine | None = None,
+) -> schemas.ReflectionStored:
+    """Add a reflection to `memory/reflections.jsonl`: what was learned, and the action to take."""
     reflection = Reflection(
         ts=agent_files.stamp(scope.now),
-        type=body.type,
-        context=one_line(body.context, "context"),
-        lesson=one_line(body.lesson, "lesson"),
-        action=None if body.action is None else one_line(body.action, "action"),
+        type=type,
+        context=one_line(context, "context"),
+        lesson=one_line(lesson, "lesson"),
+        action=None if action is None else one_line(action, "action"),
     )
     return await _added(scope, REFLECTIONS, reflection, schemas.ReflectionStored)
 
 
 @Operation("GET", "/api/episodes")
-async def episodes(scope: Scope, query: schemas.EpisodeQuery) -> schemas.EpisodePage:
+async def episodes(
+    scope: Scope, outcome: EpisodeOutcome | None = None, limit: Limit = 50, offset: Offset = 0
+) -> schemas.EpisodePage:
     """List what conversations came to, newest first."""
-    entries, total, why = await _page(scope, "episodes", query.limit, query.offset, query.outcome)
+    entries, total, why = await _page(scope, "episodes", limit, offset, outcome)
     return schemas.EpisodePage(
         [entry.item for entry in entries if isinstance(entry.item, EpisodeLine)],
         total,
@@ -56,23 +77,29 @@ async def episodes(scope: Scope, query: schemas.EpisodeQuery) -> schemas.Episode
 
 
 @Operation("POST", "/api/episodes", role="write")
-async def add_episode(scope: Scope, body: schemas.EpisodeBody) -> schemas.EpisodeStored:
-    """Add an episode to `memory/episodes.jsonl`."""
+async def add_episode(
+    scope: Scope,
+    summary: OneLine,
+    tags: tuple[str, ...] = (),
+    outcome: EpisodeOutcome = "informational",
+    user: schemas.User = "user",
+) -> schemas.EpisodeStored:
+    """Add an episode to `memory/episodes.jsonl`: what a conversation came to, and its user."""
     episode = EpisodeLine(
         ts=agent_files.stamp(scope.now),
-        user=checks.check_short(body.user, "user", _USER_CHARS) or "user",
+        user=checks.check_short(user, "user", _USER_CHARS) or "user",
         agent=scope.agent,
-        summary=one_line(body.summary, "summary"),
-        tags=checks.check_tags(body.tags),
-        outcome=body.outcome,
+        summary=one_line(summary, "summary"),
+        tags=checks.check_tags(tags),
+        outcome=outcome,
     )
     return await _added(scope, EPISODES, episode, schemas.EpisodeStored)
 
 
 @Operation("GET", "/api/skills")
-async def skills(scope: Scope, query: schemas.SkillQuery) -> schemas.SkillPage:
+async def skills(scope: Scope, limit: Limit = 100, offset: Offset = 0) -> schemas.SkillPage:
     """List the skills."""
-    entries, total, _ = await _page(scope, "skills", query.limit, query.offset, None)
+    entries, total, _ = await _page(scope, "skills", limit, offset, None)
     return schemas.SkillPage([_view(entry) for entry in entries], total)
 
 
@@ -89,19 +116,25 @@ async def skill(scope: Scope, id: schemas.SkillId) -> schemas.SkillView:
 
 
 @Operation("POST", "/api/skills", role="write")
-async def add_skill(scope: Scope, body: schemas.SkillBody) -> schemas.SkillStored:
-    """Write a skill into `memory/skills/`, and into its index."""
-    if not agent_files.SKILL_NAME.fullmatch(body.id):
+async def add_skill(
+    scope: Scope, id: schemas.SkillId, description: OneLine, text: str = "", force: bool = False
+) -> schemas.SkillStored:
+    """Write a skill into `memory/skills/`, and into its index.
+
+    A skill: when to use it, and its text in Markdown. `force` replaces one of the same id. Without
+    a text a new skill gets an empty file, and the file of a known one stays.
+    """
+    if not agent_files.SKILL_NAME.fullmatch(id):
         raise InvalidInput(
-            f"cannot name a skill {checks.shown(body.id)}",
+            f"cannot name a skill {checks.shown(id)}",
             field="id",
             hint=f"use {agent_files.SKILL_NAMES}",
         )
-    if body.text:
-        checks.check_text(f"-{body.text}", scope.settings.limits.max_text_bytes + 1)
-    new = Skill(body.id, one_line(body.description, "description"), body.text)
+    if text:
+        checks.check_text(f"-{text}", scope.settings.limits.max_text_bytes + 1)
+    new = Skill(id, one_line(description, "description"), text)
     async with scope.store(create=True) as store:
-        added = await scope.daemon.agent_files.add_skill(store, new, replace=body.force)
+        added = await scope.daemon.agent_files.add_skill(store, new, replace=force)
         if added:
             await store.write(lambda tx: rows.note_mark(tx, "skill", new.id, rows.CREATED))
     return schemas.SkillStored(new.id, new.path, added)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from ..config.settings import Distillation
 from ..errors import InvalidInput
@@ -17,6 +17,7 @@ from ..memory import checks
 from ..memory.messages import Message, conversation_tokens
 from ..memory.records import DEFAULT_CATEGORY, Distilled
 from ..schemas import conversations as schemas
+from ..schemas.common import Endpoint, Json
 from ..tasks import distillation
 from ..tasks.compaction import Compacted, CompactionLimits, needs_compaction
 from ..tasks.model_or_rules import AskOptions, Derived
@@ -170,22 +171,45 @@ async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[sc
 # Conversations
 
 
+_Part = Annotated[float, Meta(gt=0, le=1)]
+
+
 @Operation("POST", "/api/compact", agent=False)
-async def shorten(scope: Scope, body: schemas.CompactBody) -> schemas.CompactedMessages:
-    """Shorten a conversation to a model's window. Nothing is stored."""
-    if body.target > body.threshold:
+async def shorten(
+    scope: Scope,
+    messages: Annotated[tuple[dict[str, Json], ...], Meta(min_length=1, max_length=10_000)],
+    window: Annotated[int, Meta(ge=100, le=100_000_000)] = 128_000,
+    threshold: _Part = 0.7,
+    target: _Part = 0.5,
+    check: bool = False,
+    llm: bool | None = None,
+    llm_endpoint: Endpoint | None = None,
+) -> schemas.CompactedMessages:
+    """Shorten a conversation to a model's window. Nothing is stored.
+
+    The messages, oldest first, each have a `role`, a text as `content`, and any other fields.
+    `window` is the model's window in tokens. A token is four characters, or one and a half of a
+    script without blanks. Beyond `threshold` of the window the messages are reduced to `target`,
+    which is not higher; fewer than ten are never reduced, the last six always stay, and results of
+    tools are cut to 2,000 tokens. `check` only reports whether a reduction is due.
+
+    The removed messages are summarized by a model if one is configured, else by rules; `llm` false
+    uses only the rules, true reports why a model did not answer, and `llm_endpoint`, which needs
+    the role `write`, asks another server.
+    """
+    if target > threshold:
         raise InvalidInput("give a 'target' below the 'threshold'", field="target")
-    read = [_read(message, number) for number, message in enumerate(body.messages)]
-    limits = CompactionLimits(threshold=body.threshold, target=body.target)
-    if body.llm_endpoint is not None:
+    read = [_read(message, number) for number, message in enumerate(messages)]
+    limits = CompactionLimits(threshold=threshold, target=target)
+    if llm_endpoint is not None:
         # A reader may not let the daemon call other servers.
         scope.require("write")
-    answer = await asyncio.to_thread(_measured, body.window, read, limits)
-    if not body.check:
-        options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
-        derived = await compact(read, body.window, limits, scope.daemon.thinking.model, options)
+    answer = await asyncio.to_thread(_measured, window, read, limits)
+    if not check:
+        options = AskOptions(model=llm, endpoint=llm_endpoint)
+        derived = await compact(read, window, limits, scope.daemon.thinking.model, options)
         compacted = derived.value
-        answer.messages = _messages(body.messages, read, compacted)
+        answer.messages = _messages(messages, read, compacted)
         answer.summary = UNSET if compacted.summary is None else compacted.summary
         answer.compacted_count = compacted.compacted_count
         answer.tokens_reduced = compacted.tokens_reduced

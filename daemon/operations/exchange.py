@@ -26,7 +26,7 @@ from ..language.speech import Turn
 from ..memory.checks import check_text
 from ..memory.experiences import Experience
 from ..memory.records import OBSERVED, USER_STATED, Memory
-from ..schemas.sync import BackupQuery, ImportBody, Imported, OtherAgent, ReadPart
+from ..schemas.sync import ImportBody, Imported, OtherAgent, ReadPart
 from ..store.agent_store import AgentStore
 from ..store.database.transaction import Transaction
 from ..tasks.extraction import CATEGORY
@@ -42,16 +42,17 @@ _PIECE: Final = 262_144
 
 
 @Operation("GET", "/api/backup", role="admin", type="application/gzip")
-async def backup(scope: Scope, query: BackupQuery) -> Stream:
+async def backup(scope: Scope, seal: bool = False) -> Stream:
     """Send all of an agent's memory as one archive, a .tar.gz, made while it is sent.
 
-    With `seal` it is encrypted: only the owner's devices and the recovery key open it.
+    With `seal` it is encrypted: only the owner's devices and the recovery key open it. This device
+    must have the keys of `thermocline seal`.
     """
     day = time.strftime("%Y-%m-%d", time.localtime(scope.now))
     stopped = threading.Event()
-    seal = (lambda pieces: pieces) if not query.seal else await _seal(scope)
-    name = f"{scope.agent}-{day}.tar.gz{'.sealed' if query.seal else ''}"
-    return Stream(_archive(scope, stopped, seal), name, stopped.set)
+    sealed = await _seal(scope) if seal else lambda pieces: pieces
+    name = f"{scope.agent}-{day}.tar.gz{'.sealed' if seal else ''}"
+    return Stream(_archive(scope, stopped, sealed), name, stopped.set)
 
 
 @Operation("GET", "/api/export", type="application/x-ndjson")
@@ -241,7 +242,7 @@ class _Import:
 
     async def database(self) -> None:
         """Import the agent from EvoClaw's tables in a database."""
-        account = await account_of(self._scope, self._request)
+        account = await account_of(self._scope, self._request.url, self._request.token)
         agent = self._scope.agent
         tables = await self._scope.daemon.databases.evoclaw(account, agent)
         self._others = [OtherAgent(n, account.url) for n in tables.agents if n != agent]

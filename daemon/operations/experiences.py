@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from ..language.secrets import secrets_in
 from ..memory import checks
-from ..memory.experiences import Experience, confidence, overlap
+from ..memory.experiences import FADED, Experience, ExperienceType, confidence, overlap
 from ..memory.scoring import DAY
 from ..recall.recall import Request, recall
 from ..recall.sources import EXPERIENCES
 from ..schemas import learning as schemas
+from ..schemas.common import Limit, Offset, RecallLimit, Share, Words
 from ..schemas.conversations import ExperiencesObserved, Talk
 from ..store.records import experiences
 from ..tasks.extraction import observed
@@ -30,18 +31,19 @@ _MOST_COMPARED: Final = 100
 
 
 @Operation("GET", "/api/experiences")
-async def index(scope: Scope, query: schemas.ExperienceQuery) -> schemas.ExperiencePage:
+async def index(
+    scope: Scope,
+    type: ExperienceType | None = None,
+    user: schemas.User | None = None,
+    min_weight: Share = 0.0,
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> schemas.ExperiencePage:
     """List experiences, those of most weight first."""
-    limit = scope.page_limit(query.limit)
+    limit, now = scope.page_limit(limit), scope.now
     page, total = await scope.read(
         lambda db: experiences.page(
-            db,
-            now=scope.now,
-            types=query.type,
-            user=query.user,
-            least=query.min_weight,
-            limit=limit,
-            offset=query.offset,
+            db, now=now, types=type, user=user, least=min_weight, limit=limit, offset=offset
         )
     )
     return schemas.ExperiencePage(
@@ -79,17 +81,19 @@ async def add(scope: Scope, body: schemas.ExperienceBody) -> schemas.ExperienceV
 
 
 @Operation("GET", "/api/experiences/search")
-async def search(scope: Scope, query: schemas.ExperienceSearch) -> schemas.SimilarExperiences:
-    """Find experiences with a similar intent."""
+async def search(
+    scope: Scope, q: Words, tags: tuple[str, ...] = (), limit: RecallLimit = 5
+) -> schemas.SimilarExperiences:
+    """Find experiences with a similar intent, those with more of the `tags` first."""
     tuning = scope.settings.recall
     async with scope.store() as store:
-        near = await scope.daemon.vectors.near(store, query.q)
+        near = await scope.daemon.vectors.near(store, q)
         request = Request(
-            text=query.q,
+            text=q,
             sources=frozenset({EXPERIENCES.name}),
-            limit=min(_MOST_COMPARED, query.limit * (_COMPARED if query.tags else 1)),
+            limit=min(_MOST_COMPARED, limit * (_COMPARED if tags else 1)),
             # The tags decide among all that are similar.
-            min_relevance=0.0 if query.tags else None,
+            min_relevance=0.0 if tags else None,
             weights=tuning.weights,
             now=scope.now,
             local=scope.zone,
@@ -97,9 +101,9 @@ async def search(scope: Scope, query: schemas.ExperienceSearch) -> schemas.Simil
         )
         seconds = scope.settings.limits.query_seconds
         answer = await store.read(lambda db: recall(db, request, tuning), seconds=seconds)
-    tags = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
+    wanted = frozenset(tag.casefold() for tag in checks.check_tags(tags))
     # Missing tags reduce the relevance by up to half.
-    shares = [overlap(tags, hit.item.tags) if tags else 1.0 for hit in answer.hits]
+    shares = [overlap(wanted, hit.item.tags) if wanted else 1.0 for hit in answer.hits]
     similar = [
         (hit, hit.relevance * (1 + share) / 2)
         for hit, share in zip(answer.hits, shares, strict=True)
@@ -109,9 +113,9 @@ async def search(scope: Scope, query: schemas.ExperienceSearch) -> schemas.Simil
         experience_view(
             hit.item, scope, relevance=round(hit.relevance, 6), similarity=round(similarity, 6)
         )
-        for hit, similarity in similar[: query.limit]
+        for hit, similarity in similar[:limit]
     ]
-    return schemas.SimilarExperiences(query.q, views, answer.why or UNSET, near.note or UNSET)
+    return schemas.SimilarExperiences(q, views, answer.why or UNSET, near.note or UNSET)
 
 
 @Operation("POST", "/api/experiences/{id}/use", role="write")
@@ -128,17 +132,19 @@ async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:
 
 
 @Operation("POST", "/api/experiences/prune", role="write")
-async def prune(scope: Scope, body: schemas.PruneBody) -> schemas.Pruned:
-    """Take what has faded out of recall; the history keeps it."""
+async def prune(
+    scope: Scope, min_weight: schemas.Weight = FADED, dry_run: bool = False
+) -> schemas.Pruned:
+    """Take what has faded out of recall; the history keeps it. `dry_run` only lists it."""
     async with scope.store() as store:
-        if body.dry_run:
-            faded = await store.read(lambda db: experiences.fading(db, scope.now, body.min_weight))
+        if dry_run:
+            faded = await store.read(lambda db: experiences.fading(db, scope.now, min_weight))
         else:
-            faded = await store.write(lambda tx: experiences.prune(tx, body.min_weight))
+            faded = await store.write(lambda tx: experiences.prune(tx, min_weight))
         left = await store.read(experiences.EXPERIENCES.count)
-    remaining = left - len(faded) if body.dry_run else left
+    remaining = left - len(faded) if dry_run else left
     views = [experience_view(experience, scope) for experience in faded]
-    return schemas.Pruned(views, remaining, not body.dry_run)
+    return schemas.Pruned(views, remaining, not dry_run)
 
 
 @Operation("GET", "/api/experiences/stats")
@@ -176,21 +182,26 @@ async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
 
 
 @Operation("GET", "/api/preferences")
-async def preferences(scope: Scope, query: schemas.PreferenceQuery) -> schemas.PreferencePage:
-    """List what users prefer."""
-    limit = scope.page_limit(query.limit)
-    page, total = await scope.read(
-        lambda db: experiences.preferences(db, query.user, limit, query.offset)
-    )
+async def preferences(
+    scope: Scope, user: schemas.User | None = None, limit: Limit = 50, offset: Offset = 0
+) -> schemas.PreferencePage:
+    """List what a user prefers, by default all users."""
+    limit = scope.page_limit(limit)
+    page, total = await scope.read(lambda db: experiences.preferences(db, user, limit, offset))
     return schemas.PreferencePage([_preference(experience, scope) for experience in page], total)
 
 
 @Operation("POST", "/api/preferences", role="write")
-async def prefer(scope: Scope, body: schemas.PreferenceBody) -> schemas.PreferenceView:
-    """Store what a user prefers; told again, it is surer."""
-    user = checks.check_short(body.user, "user", _NAME_CHARS)
-    category = one_line(body.category, "category", _NAME_CHARS)
-    value = one_line(body.value, "value", _VALUE_CHARS)
+async def prefer(
+    scope: Scope,
+    category: Annotated[str, Meta(min_length=1, max_length=_NAME_CHARS, description="not blank")],
+    value: Annotated[str, Meta(min_length=1, max_length=_VALUE_CHARS, description="not blank")],
+    user: schemas.User = "",
+) -> schemas.PreferenceView:
+    """Store what a user prefers, such as `vim` as the `editor`; told again, it is surer."""
+    user = checks.check_short(user, "user", _NAME_CHARS)
+    category = one_line(category, "category", _NAME_CHARS)
+    value = one_line(value, "value", _VALUE_CHARS)
     preference = await scope.write(
         lambda tx: experiences.prefer(tx, user, category, value), create=True
     )

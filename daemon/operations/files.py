@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..files import walker
@@ -20,6 +20,7 @@ from ..recall.answer import Hit
 from ..recall.recall import Request, recall
 from ..recall.sources import CHUNKS
 from ..schemas import files as schemas
+from ..schemas.common import Limit, Offset, RecallLimit, Share, Words
 from ..store.agent_store import AgentStore
 from ..store.records import chunk_tables, conversations, watched
 from ..store.records.selecting import Filters
@@ -28,24 +29,42 @@ from .operation import Operation, Scope
 from .views import view_of
 
 T = TypeVar("T")
+FilePath = Annotated[str, Meta(min_length=1, max_length=4_096)]
+AbsolutePath = Annotated[
+    str,
+    Meta(min_length=1, max_length=4_096, description="an absolute path on the daemon's machine"),
+]
+Line = Annotated[int, Meta(ge=1, le=2**31)]
 _ADDING_SECONDS: Final = 2.0
 
 
 @Operation("POST", "/api/files/search", also_get=True)
-async def search(scope: Scope, body: schemas.FileSearch) -> schemas.FilesFound:
-    """Search the watched files."""
+async def search(
+    scope: Scope,
+    query: Words,
+    max_results: RecallLimit | None = None,
+    min_score: Share | None = None,
+    wait_ms: Annotated[int, Meta(ge=0, le=60_000)] | None = None,
+    session: str | None = None,
+) -> schemas.FilesFound:
+    """Search the watched files only.
+
+    The defaults of `max_results` and `min_score` are `index.max_results` and `index.min_score`.
+    `wait_ms` is the time to wait for an index that is older than the files (default:
+    `index.search_wait_ms`). `session` limits the question to the paths of that session.
+    """
     started = time.perf_counter()
     rules, tuning = scope.settings.index, scope.settings.recall
-    least = rules.min_score if body.min_score is None else body.min_score
+    least = rules.min_score if min_score is None else min_score
     async with scope.store() as store:
-        session = await sessions.entered(store, body.session)
-        near = await scope.daemon.vectors.near(store, body.query)
+        entered = await sessions.entered(store, session)
+        near = await scope.daemon.vectors.near(store, query)
         request = Request(
-            text=body.query,
-            filters=sessions.seen(session, Filters()),
-            isolated=sessions.is_isolated(session),
+            text=query,
+            filters=sessions.seen(entered, Filters()),
+            isolated=sessions.is_isolated(entered),
             sources=frozenset({CHUNKS.name}),
-            limit=body.max_results or rules.max_results,
+            limit=max_results or rules.max_results,
             min_relevance=least or None,
             weights=tuning.weights,
             now=scope.now,
@@ -53,11 +72,11 @@ async def search(scope: Scope, body: schemas.FileSearch) -> schemas.FilesFound:
             nearness=near.nearness,
         )
         read = partial(recall, request=request, tuning=tuning)
-        wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
+        wait = rules.search_wait_ms if wait_ms is None else wait_ms
         synced = await catch_up(scope, store, request.filters, wait / 1000)
         answer = await store.read(read, seconds=scope.settings.limits.query_seconds)
     return schemas.FilesFound(
-        query=body.query,
+        query=query,
         chunks=[chunk_view(hit) for hit in answer.hits],
         searched=answer.searched[CHUNKS.name],
         took_ms=round((time.perf_counter() - started) * 1000, 3),
@@ -68,37 +87,47 @@ async def search(scope: Scope, body: schemas.FileSearch) -> schemas.FilesFound:
 
 
 @Operation("POST", "/api/files/get", also_get=True)
-async def get(scope: Scope, body: schemas.LinesQuery) -> schemas.FileLines:
-    """Read lines of a watched file as it is now, or turns of a conversation."""
-    if body.path.startswith(conversations.PATH):
-        name = body.path.removeprefix(conversations.PATH)
+async def get(
+    scope: Scope,
+    path: FilePath,
+    from_line: Line = 1,
+    to_line: Line | None = None,
+    lines: Annotated[int, Meta(ge=1, le=100_000)] | None = None,
+) -> schemas.FileLines:
+    """Read lines of a watched file as it is now, or turns of a conversation.
+
+    Up to `to_line`, or `lines` of them; by default all. The `path` of a conversation is `chat://`
+    and its name; each turn is a line of it.
+    """
+    if path.startswith(conversations.PATH):
+        name = path.removeprefix(conversations.PATH)
         transcript = await scope.read(lambda db: conversations.transcript(db, name))
         if not transcript:
             raise NotFound(f"nothing is kept of a conversation '{name}'", field="path")
-        return _lines(body, [f"{line}\n" for line in transcript])
-    async with scope.store() as store:
-        index = scope.daemon.indexes.of(store) if store.exists else None
-        place = index.place_of(body.path) if index is not None else None
-        known = await store.read(lambda db: chunk_tables.identity_of(db, body.path))
-        if place is None or known is None:
-            raise NotFound(f"'{body.path}' is not a watched file", field="path")
-        limit = scope.settings.index.max_file_kb * 1024
-        text = await asyncio.to_thread(_text_of, place[0], place[1], limit)
-    return _lines(body, text.splitlines(keepends=True))
-
-
-def _lines(query: schemas.LinesQuery, lines: Sequence[str]) -> schemas.FileLines:
-    last = len(lines) if query.to_line is None else query.to_line
-    if query.lines is not None:
-        last = min(last, query.from_line + query.lines - 1)
-    last = min(last, len(lines))
-    first = query.from_line
-    if first > max(last, 1):
+        content = [f"{line}\n" for line in transcript]
+    else:
+        content = (await _current_text(scope, path)).splitlines(keepends=True)
+    last = min(len(content), len(content) if to_line is None else to_line)
+    if lines is not None:
+        last = min(last, from_line + lines - 1)
+    if from_line > max(last, 1):
         raise InvalidInput(
-            f"the lines {first} to {last} are none: '{query.path}' has {len(lines)}",
+            f"the lines {from_line} to {last} are none: '{path}' has {len(content)}",
             field="from_line",
         )
-    return schemas.FileLines(query.path, first, last, len(lines), "".join(lines[first - 1 : last]))
+    text = "".join(content[from_line - 1 : last])
+    return schemas.FileLines(path, from_line, last, len(content), text)
+
+
+async def _current_text(scope: Scope, path: str) -> str:
+    async with scope.store() as store:
+        index = scope.daemon.indexes.of(store) if store.exists else None
+        place = index.place_of(path) if index is not None else None
+        known = await store.read(lambda db: chunk_tables.identity_of(db, path))
+        if place is None or known is None:
+            raise NotFound(f"'{path}' is not a watched file", field="path")
+        limit = scope.settings.index.max_file_kb * 1024
+        return await asyncio.to_thread(_text_of, place[0], place[1], limit)
 
 
 @Operation("POST", "/api/files/sync", role="write")
@@ -117,27 +146,26 @@ async def sync(scope: Scope) -> schemas.FilesSynced:
 
 
 @Operation("GET", "/api/files/list")
-async def index(scope: Scope, query: schemas.FilesQuery) -> schemas.FilePage:
-    """List the watched files."""
-    limit = scope.page_limit(query.limit)
+async def index(
+    scope: Scope, prefix: str = "", left_out: bool = False, limit: Limit = 50, offset: Offset = 0
+) -> schemas.FilePage:
+    """List the watched files; with `left_out` those that cannot be indexed."""
+    limit = scope.page_limit(limit)
     page = await scope.read(
-        lambda db: chunk_tables.page(db, query.prefix, limit, query.offset, left_out=query.left_out)
+        lambda db: chunk_tables.page(db, prefix, limit, offset, left_out=left_out)
     )
     return schemas.FilePage(*page)
 
 
 @Operation("GET", "/api/files/chunks")
-async def chunks(scope: Scope, query: schemas.PathBody) -> schemas.ChunkList:
+async def chunks(scope: Scope, path: AbsolutePath) -> schemas.ChunkList:
     """List the chunks of a watched file, by their lines."""
     known, results = await scope.read(
-        lambda db: (
-            chunk_tables.identity_of(db, query.path),
-            chunk_tables.chunks_of(db, query.path),
-        )
+        lambda db: (chunk_tables.identity_of(db, path), chunk_tables.chunks_of(db, path))
     )
     if known is None:
-        raise NotFound(f"'{query.path}' is not a watched file", field="path")
-    return schemas.ChunkList(query.path, results)
+        raise NotFound(f"'{path}' is not a watched file", field="path")
+    return schemas.ChunkList(path, results)
 
 
 @Operation("GET", "/api/files/stats")
@@ -162,13 +190,13 @@ async def stats(scope: Scope) -> schemas.FilesStats:
 
 
 @Operation("POST", "/api/files/paths", role="write")
-async def add(scope: Scope, body: schemas.PathBody) -> schemas.PathAdded:
+async def add(scope: Scope, path: AbsolutePath) -> schemas.PathAdded:
     """Watch a folder or file.
 
     Outside of the agent's workspace, and of the paths that the configuration grants the agent, only
     root and the daemon's own user may.
     """
-    path = await asyncio.to_thread(_real, body.path)
+    path = await asyncio.to_thread(_real, path)
     _check_place(scope, path)
     async with scope.store(create=True) as store:
         added = await store.write(lambda tx: watched.add(tx, path))
@@ -181,13 +209,12 @@ async def add(scope: Scope, body: schemas.PathBody) -> schemas.PathAdded:
 
 
 @Operation("DELETE", "/api/files/paths", role="write")
-async def remove(scope: Scope, query: schemas.PathBody) -> schemas.PathRemoved:
+async def remove(scope: Scope, path: AbsolutePath) -> schemas.PathRemoved:
     """Stop watching a path that was added; its chunks are removed."""
     async with scope.store() as store:
         known = await store.read(watched.paths)
         # A path that was removed, or is a link now, is removed as it was added.
-        real = await asyncio.to_thread(os.path.realpath, query.path)
-        path = query.path if query.path in known else real
+        path = path if path in known else await asyncio.to_thread(os.path.realpath, path)
         await store.write(lambda tx: watched.PATHS.delete(tx, path))
         scope.daemon.indexes.of(store).mark_dirty()
         await scope.daemon.indexes.in_step(store, _ADDING_SECONDS)

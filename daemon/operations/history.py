@@ -7,10 +7,10 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
@@ -18,7 +18,7 @@ from ..maintenance.tidying import tidy
 from ..memory.agent_files import EPISODES, REFLECTIONS
 from ..memory.records import Memory, Undoing
 from ..schemas import memory as schemas
-from ..schemas.common import DryRun, MemoryId
+from ..schemas.common import CategoryPath, KindName, MemoryId, Position, Time, Words
 from ..store import apply, erasure, undo
 from ..store.agent_store import AgentStore
 from ..store.database import rows
@@ -34,19 +34,19 @@ from .views import memory_view, view_of
 
 
 @Operation("POST", "/api/memory/tidy", role="write")
-async def tidy_up(scope: Scope, body: DryRun | None = None) -> schemas.Tidied:
+async def tidy_up(scope: Scope, dry_run: bool = False) -> schemas.Tidied:
     """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
-        return await tidy(store, dry_run=body is not None and body.dry_run)
+        return await tidy(store, dry_run=dry_run)
 
 
 @Operation("POST", "/api/memory/{id}/merge", role="write")
-async def merge(scope: Scope, id: MemoryId, body: schemas.MergeBody) -> schemas.Merged:
+async def merge(scope: Scope, id: MemoryId, into: MemoryId) -> schemas.Merged:
     """Merge a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory]:
         memory = memories.find_living(tx.db, id, tx.now)
-        target = memories.find_living(tx.db, body.into, tx.now)
+        target = memories.find_living(tx.db, into, tx.now)
         try:
             return merging.merge(tx, memory, target)
         except Conflict as error:
@@ -82,22 +82,36 @@ _LOGS: Final = (EPISODES, REFLECTIONS)
 
 
 @Operation("POST", "/api/memory/forget", role="write")
-async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
-    """Forget all memories of a category, that contain words, or that hold secrets."""
-    words = None if body.query is None else body.query.casefold().split()
-    category = scope.category(body.category)
-    if words == [] or (words is None and category is None and not body.secrets):
+async def forget(
+    scope: Scope,
+    category: CategoryPath | None = None,
+    query: Words | None = None,
+    secrets: bool = False,
+    dry_run: bool = False,
+) -> schemas.Forgotten:
+    """Forget all memories of a category, that contain words, or that hold secrets.
+
+    With several fields, those that match all. `category` is one category and all below it. `query`
+    are words that the text, the subject or the outcome contains, all of them and in any case.
+    `secrets` are memories with a key, a token or a password; as the only field, it also deletes
+    such pairs, replaces such values of the hot state, the tree and the episodes by a mark, and
+    deletes earlier versions of rows with one. Merged and expired memories are included. `dry_run`
+    only counts them and shows the newest.
+    """
+    words = None if query is None else query.casefold().split()
+    category = scope.category(category)
+    if words == [] or (words is None and category is None and not secrets):
         raise InvalidInput(
             "say what to forget: a 'category', a 'query' or both, or 'secrets'",
             field="category" if words is None else "query",
         )
-    everywhere = body.secrets and words is None and category is None
+    everywhere = secrets and words is None and category is None
 
     def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory], list[_Held]]:
         ids = _fitting(db, category, words or (), scope.now)
-        if body.secrets:
+        if secrets:
             ids = [key for key in ids if secrets_of(memories.find(db, key))]
-        shown = [memories.find(db, key) for key in ids[: _SHOWN if body.dry_run else 0]]
+        shown = [memories.find(db, key) for key in ids[: _SHOWN if dry_run else 0]]
         held = _holding_secrets(db, _LOGS) if everywhere else []
         # The texts of forgotten memories are also removed from the summaries.
         return ids, shown, [row for row in held if row.id not in ids]
@@ -108,9 +122,9 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
         elsewhere = [f"{row.where} {kind}{row.id}" for row, kind in zip(held, kinds, strict=True)]
         for log in _LOGS if everywhere else ():
             file = (store.place.workspace or store.place.folder) / log
-            if await asyncio.to_thread(erasure.rewrite, file, _cleared, dry_run=body.dry_run):
+            if await asyncio.to_thread(erasure.rewrite, file, _cleared, dry_run=dry_run):
                 elsewhere.append(f"file {log}")
-        if not body.dry_run:
+        if not dry_run:
             await _forget_all(store, ids)
             for row in held:
                 await store.write(partial(_clear_held, held=row))
@@ -118,7 +132,7 @@ async def forget(scope: Scope, body: schemas.ForgetBody) -> schemas.Forgotten:
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
-    return schemas.Forgotten(len(ids), not body.dry_run, shown, elsewhere if everywhere else UNSET)
+    return schemas.Forgotten(len(ids), not dry_run, shown, elsewhere if everywhere else UNSET)
 
 
 def _cleared(content: str) -> str:
@@ -238,23 +252,31 @@ _RECORDED: Final = tuple(name for name, kind in KINDS.items() if kind.history)
 
 
 @Operation("GET", "/api/history")
-async def list_versions(scope: Scope, query: schemas.HistoryQuery) -> schemas.VersionList:
-    """List versions that were replaced, and values that lost a conflict."""
-    kind = _kind(query.kind)
+async def list_versions(
+    scope: Scope,
+    kind: KindName = "memory",
+    id: str | None = None,
+    conflicts: bool = False,
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50,
+) -> schemas.VersionList:
+    """List versions that were replaced, and values that lost a conflict.
+
+    Those of one row, by its kind and id, or the latest of all rows. With `conflicts` only values
+    that were lost because another device changed the same field.
+    """
+    of_kind = _kind(kind)
 
     def read(db: sqlite3.Connection) -> schemas.VersionList:
         device: str | UnsetType = UNSET
-        if query.id is not None:
-            key = _key(db, kind, query.id)
-            versions = history.versions(db, kind, key, query.limit)
-            if (row := kind.load(db, key)) is not None:
+        if id is not None:
+            key = _key(db, of_kind, id)
+            versions = history.versions(db, of_kind, key, limit)
+            if (row := of_kind.load(db, key)) is not None:
                 device = row.clocks.latest[1]
         else:
-            versions = history.latest(db, query.limit, conflicts=query.conflicts)
+            versions = history.latest(db, limit, conflicts=conflicts)
         shown = (
-            version
-            for version in versions
-            if version.why == history.CONFLICT or not query.conflicts
+            version for version in versions if version.why == history.CONFLICT or not conflicts
         )
         return schemas.VersionList([_version(db, version) for version in shown], device)
 
@@ -262,10 +284,15 @@ async def list_versions(scope: Scope, query: schemas.HistoryQuery) -> schemas.Ve
 
 
 @Operation("POST", "/api/conflicts/seen", role="write")
-async def see_conflicts(scope: Scope, body: schemas.ConflictsBody) -> schemas.ConflictsSeen:
-    """Record that somebody looked at lost values: no device counts them any longer."""
+async def see_conflicts(
+    scope: Scope, numbers: Annotated[tuple[Position, ...], Meta(max_length=1_000)]
+) -> schemas.ConflictsSeen:
+    """Record that somebody looked at lost values: no device counts them any longer.
+
+    The `numbers` are those of their versions.
+    """
     async with scope.store(exists=True) as store:
-        seen = await store.write(lambda tx: history.mark_seen(tx, body.numbers))
+        seen = await store.write(lambda tx: history.mark_seen(tx, numbers))
     return schemas.ConflictsSeen(seen)
 
 
@@ -273,20 +300,32 @@ _LONGEST_TEXT: Final = 200
 
 
 @Operation("POST", "/api/undo", role="write")
-async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
-    """Undo the last change of a row, or what an author changed since a time."""
-    if (body.id is None) == (body.by is None):
+async def put_back(
+    scope: Scope,
+    id: str | None = None,
+    kind: KindName = "memory",
+    number: int | None = None,
+    by: str | None = None,
+    since: Time | None = None,
+    dry_run: bool = False,
+) -> schemas.Undone:
+    """Undo the last change of a row (`id`), or all that an author (`by`) changed `since` a time.
+
+    `by` is a program (`claude-code`, `cli`), a user (`uid:1000`) or both (`uid:1000 cli`).
+    `number` names an earlier version of the row. With `dry_run` nothing is changed.
+    """
+    if (id is None) == (by is None):
         raise InvalidInput("name a row with 'id', or an author with 'by' and 'since'", field="id")
-    if body.by is not None and body.since is None:
+    if by is not None and since is None:
         raise InvalidInput("say since when: 'since'", field="since")
 
     def apply(tx: Transaction) -> list[tuple[str, str, Undoing]]:
-        if body.by is not None and body.since is not None:
-            return undo.undo_by(tx, body.by, scope.moment(body.since, "since"))
-        kind = _kind(body.kind)
-        key = _key(tx.db, kind, body.id or "")
-        undo.undo(tx, kind, key, body.number)
-        return [(kind.name, key, "put back")]
+        if by is not None and since is not None:
+            return undo.undo_by(tx, by, scope.moment(since, "since"))
+        of_kind = _kind(kind)
+        key = _key(tx.db, of_kind, id or "")
+        undo.undo(tx, of_kind, key, number)
+        return [(kind, key, "put back")]
 
     def rehearse(tx: Transaction) -> list[schemas.UndoneRow]:
         snapshot = tx.snapshot()
@@ -300,7 +339,7 @@ async def put_back(scope: Scope, body: schemas.UndoBody) -> schemas.Undone:
         return [_as_it_is(tx.db, *row) for row in changed]
 
     async with scope.store() as store:
-        if body.dry_run:
+        if dry_run:
             return schemas.Undone(await store.write(rehearse), done=False)
         changed = await store.write(apply)
         await store.eraser.erase_traces()

@@ -6,10 +6,10 @@ import asyncio
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
 from ..errors import InvalidInput
@@ -21,7 +21,7 @@ from ..memory.metadata import extract, merge
 from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
-from ..schemas.common import MemoryId
+from ..schemas.common import MemoryId, limited_by
 from ..store.database.transaction import Transaction
 from ..store.records import memories, similar, uses
 from ..store.records.conversations import PATH
@@ -67,20 +67,24 @@ async def add(scope: Scope, body: schemas.StoreBody) -> schemas.StoredMemory:
 
 
 @Operation("POST", "/api/memory/batch", role="write", statuses=(201,))
-async def add_batch(scope: Scope, body: schemas.Batch) -> schemas.Stored:
-    """Store several memories, all or nothing."""
+async def add_batch(
+    scope: Scope,
+    memories: Annotated[list[schemas.NewMemory], limited_by("limits.max_batch", least=1)],
+    force: bool = False,
+) -> schemas.Stored:
+    """Store several memories, all or nothing; known ones as when stored alone."""
     most = scope.settings.limits.max_batch
-    if not 0 < len(body.memories) <= most:
+    if not 0 < len(memories) <= most:
         raise InvalidInput(
-            f"send 1 to {most} memories in a batch (got {len(body.memories)})", field="memories"
+            f"send 1 to {most} memories in a batch (got {len(memories)})", field="memories"
         )
 
     def checked() -> list[Memory]:
-        return [remembered(scope, new, f"memories[{at}].") for at, new in enumerate(body.memories)]
+        return [remembered(scope, new, f"memories[{at}].") for at, new in enumerate(memories)]
 
     # References are searched in up to a megabyte of text: other callers are served meanwhile.
     new = await asyncio.to_thread(checked)
-    return schemas.Stored(await _store(scope, new, force=body.force))
+    return schemas.Stored(await _store(scope, new, force=force))
 
 
 async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[schemas.StoredMemory]:
@@ -190,9 +194,14 @@ async def reinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
 
 
 @Operation("POST", "/api/metadata", agent=False)
-async def references(_scope: Scope, body: schemas.TextBody) -> schemas.MetadataFound:
-    """Extract URLs, commands and paths from a text. Nothing is stored."""
-    metadata = extract(body.text)
+async def references(
+    _scope: Scope, text: Annotated[str, Meta(min_length=1)]
+) -> schemas.MetadataFound:
+    """Extract URLs, commands and paths from a text. Nothing is stored.
+
+    For the text only the limit of a body applies.
+    """
+    metadata = extract(text)
     counts = schemas.MetadataCounts(len(metadata.urls), len(metadata.commands), len(metadata.paths))
     return schemas.MetadataFound(metadata, counts)
 

@@ -7,13 +7,14 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from ..config.settings import Rules
 from ..errors import ThermoclineError
-from ..maintenance import days
+from ..maintenance import days as recorded
 from ..maintenance.minutes import MinuteSeries
 from ..memory import tree_nodes
 from ..recall.tree_search import described
@@ -111,7 +112,7 @@ def _of_replica(usage: CloudUsage | None) -> dict[str, float]:
 def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
     numbers = documents.metrics_document(db, now)
     del numbers["_schema_version"]
-    sizes = days.sizes(db, now, rules)
+    sizes = recorded.sizes(db, now, rules)
     numbers["tree_index_size_bytes"] = tree_nodes.size(described(db), rules.tree)
     numbers["tree_node_count"] = sizes.tree_nodes
     numbers["hot_memory_size_bytes"] = sizes.hot_bytes
@@ -128,19 +129,21 @@ async def stats(scope: Scope) -> schemas.Stats:
 
 
 @Operation("GET", "/api/metrics/history")
-async def by_day(scope: Scope, query: schemas.DaysQuery) -> schemas.MetricsHistory:
-    """Show sizes and counters day by day, and the trend of seven days."""
+async def by_day(
+    scope: Scope, days: Annotated[int, Meta(ge=1, le=731)] = 14
+) -> schemas.MetricsHistory:
+    """Show sizes and counters of the last recorded `days`, and the trend of seven days."""
 
     def read(db: sqlite3.Connection) -> schemas.MetricsHistory:
-        trend = days.trend(days.load(db, _TREND_DAYS))
-        return schemas.MetricsHistory(days.load(db, query.days), trend)
+        trend = recorded.trend(recorded.load(db, _TREND_DAYS))
+        return schemas.MetricsHistory(recorded.load(db, days), trend)
 
     return await scope.read(read)
 
 
 def _stats(db: sqlite3.Connection, now: float, rules: Rules) -> schemas.Stats:
     nodes = tree_rows.load(db)
-    sizes, most = days.sizes(db, now, rules), rules.hot.max_bytes
+    sizes, most = recorded.sizes(db, now, rules), rules.hot.max_bytes
     counters: dict[str, Any] = documents.metrics_document(db, now)
     top = sorted(nodes, key=lambda path: (-nodes[path].warm_count, path))[:_TOP]
     fullest = [(path, nodes[path].warm_count) for path in top if nodes[path].warm_count]

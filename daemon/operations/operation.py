@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, tzinfo
-from inspect import getdoc
+from inspect import getdoc, signature
 from types import NoneType, UnionType
 from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -30,6 +30,7 @@ from ..maintenance.minutes import MinuteSeries
 from ..maintenance.upkeep import Upkeep
 from ..memory import checks
 from ..runtime.problems import Problems
+from ..schemas.common import Input
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents, require_room
 from ..store.database.transaction import Transaction
@@ -58,7 +59,9 @@ class Operation(msgspec.Struct):
     """One operation. HTTP, OpenAPI and tools for models are loops over these.
 
     It is the decorator of the function that does it, `run`, whose annotations are its input and
-    output; a body that may be left out is annotated with `| None`.
+    output: the variable parts of the path, the structs `query` and `body` (`| None`: it may be left
+    out), and the fields of the request that it takes one by one. Those are the query of a GET or
+    DELETE, or beside a `body`; else the body.
 
     Attributes:
         path: with `{name}` for a variable part; `parts` are those names and their types.
@@ -72,6 +75,7 @@ class Operation(msgspec.Struct):
         by_hand: `run` takes the edge's call instead of the scope, and sends the answer itself.
         summary, details: the first line of the function's docstring, and the rest.
         query, body: the structs of the request; None: it has none.
+        spread: `query` or `body` if `run` takes the fields of that one by one.
         needs_body: whether the body is required.
         answers: the possible structs of the answer.
     """
@@ -92,6 +96,7 @@ class Operation(msgspec.Struct):
     parts: Mapping[str, Any] = {}
     query: Any = None
     body: Any = None
+    spread: str = ""
     needs_body: bool = False
     answers: tuple[Any, ...] = ()
 
@@ -110,12 +115,31 @@ class Operation(msgspec.Struct):
         summary, _, details = (getdoc(run) or "").partition("\n")
         self.run, self.summary, self.details = run, summary.removesuffix("."), details.strip()
         self.parts = {name: hints.get(name, str) for name in re.findall(r"\{(\w+)\}", self.path)}
-        self.query = hints.get("query")
+        self.query = hints["query"] if _is_struct(hints.get("query")) else None
         bodies = _alternatives(hints.get("body"))
         self.body = next((body for body in bodies if body is not NoneType), None)
         self.needs_body = "body" in hints and NoneType not in bodies
         self.answers = _alternatives(hints.get("return"))
+        _, *parameters = signature(run).parameters.values()
+        fields = [
+            (each.name, hints[each.name], *(() if each.default is each.empty else (each.default,)))
+            for each in parameters
+            if each.name not in {*self.parts, "body"} and not _is_struct(hints[each.name])
+        ]
+        if fields:
+            self._take(fields)
         return self
+
+    def _take(self, fields: list[tuple[Any, ...]]) -> None:
+        """Take these fields as the query or the body."""
+        _, *words = re.findall("[a-z]+", re.sub(r"{\w+}", "", self.path))
+        name = "".join(map(str.capitalize, words)) + "Body"
+        struct = msgspec.defstruct(name, fields, bases=(Input,), namespace={"__doc__": ""})
+        if self.method in ("GET", "DELETE") or self.body is not None:
+            self.spread, self.query = "query", struct
+        else:
+            self.spread, self.body = "body", struct
+            self.needs_body = any(len(field) == 2 for field in fields)
 
 
 OPERATIONS: Final[list[Operation]] = []
@@ -123,6 +147,10 @@ OPERATIONS: Final[list[Operation]] = []
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
 T = TypeVar("T")

@@ -9,7 +9,6 @@ from ..recall.answer import Hit
 from ..recall.context_reading import quoted
 from ..recall.sources import CHUNKS, MEMORIES
 from ..schemas import profclaw as schemas
-from ..schemas.files import LinesQuery
 from ..schemas.recall import RecallBody
 from ..store.records.conversations import PATH
 from . import files, memories
@@ -53,9 +52,7 @@ async def get(scope: Scope, arguments: schemas.ProfGet) -> schemas.ProfLines:
         return schemas.ProfLines(
             path=arguments.path, from_line=1, to_line=1, lines=1, text=quoted(memory, memory.text)
         )
-    read = await files.get(
-        scope, LinesQuery(path=arguments.path, from_line=arguments.first, lines=arguments.lines)
-    )
+    read = await files.get(scope, arguments.path, arguments.first, lines=arguments.lines)
     return view_of(schemas.ProfLines, read, lines=read.total_lines)
 
 

@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.agent_files import PATHS, Skill, skill_path
 from ..memory.experiences import Experience
-from ..memory.records import Entity, IndexedChunk, Memory, Pair, Session, is_outside
+from ..memory.records import Entity, IndexedChunk, Memory, Pair, Session, Type, is_outside
 from ..memory.tree_nodes import is_within, trace_of
 from ..recall.answer import Answer, Hit
 from ..recall.presets import PUBLISHED
@@ -24,6 +24,7 @@ from ..recall.recall import UNSURE_LIMIT, Request, recall
 from ..recall.sources import CHUNKS, MEMORIES
 from ..recall.tree_search import described
 from ..schemas import recall as schemas
+from ..schemas.common import RecallLimit, Words
 from ..store.agent_store import AgentStore
 from ..store.records.agent_entries import OwnEntry
 from ..store.records.conversations import PATH
@@ -88,14 +89,21 @@ async def ask(scope: Scope, body: schemas.RecallBody) -> schemas.Recalled:
 
 
 @Operation("GET", "/api/memory/search")
-async def search(scope: Scope, query: schemas.SearchQuery) -> schemas.SearchResults:
-    """Search memories with ScalyClaw's parameters."""
-    text = query.q if query.query is None else query.query
+async def search(
+    scope: Scope,
+    q: Words | None = None,
+    query: Words | None = None,
+    top_k: RecallLimit = 10,
+    limit: RecallLimit | None = None,
+    type: tuple[Type, ...] = (),
+    tags: tuple[str, ...] = (),
+) -> schemas.SearchResults:
+    """Search memories with ScalyClaw's parameters: `q` or `query` is required."""
+    text = q if query is None else query
     if text is None:
         raise InvalidInput("give the search a 'q' (or 'query')", field="q")
-    limit = query.limit or query.top_k
     body = schemas.RecallBody(
-        query=text, limit=limit, types=query.type, tags=query.tags, preset="scalyclaw"
+        query=text, limit=limit or top_k, types=type, tags=tags, preset="scalyclaw"
     )
     recalled = await answered(scope, body, (MEMORIES.name,))
     return schemas.SearchResults(

@@ -19,7 +19,7 @@ from ..recall.sources import MEMORIES
 from ..schemas import scalyclaw as schemas
 from ..schemas.memory import ListQuery, MemoryChanges, MemoryView, NewMemory
 from ..schemas.recall import GivenWeights, HitView, RecallBody
-from ..schemas.tiers import Graph, GraphQuery
+from ..schemas.tiers import Graph
 from . import memories
 from . import recall as recalling
 from .operation import Run, Scope
@@ -145,7 +145,7 @@ async def reflect(scope: Scope, arguments: schemas.ScalyReflect) -> schemas.Scal
 
 async def graph(scope: Scope, arguments: schemas.ScalyGraph) -> schemas.ScalyGraphFound:
     """What is around an entity."""
-    answer: Graph = await show_graph(scope, GraphQuery(arguments.entity, arguments.depth))
+    answer: Graph = await show_graph(scope, arguments.entity, arguments.depth)
     return msgspec.convert(msgspec.to_builtins(answer), schemas.ScalyGraphFound)
 
 

@@ -13,6 +13,7 @@ from ..errors import ConfigInvalid, Conflict
 from ..runtime import atomic
 from ..schemas import sealing as schemas
 from ..schemas.status import ConfigChange
+from ..schemas.sync import Token, Url
 from .operation import Operation, Scope
 from .status import require_all
 from .sync import url_of
@@ -36,17 +37,17 @@ async def show(scope: Scope) -> schemas.SealStatus:
 
 
 @Operation("POST", "/api/seal", role="admin")
-async def begin(scope: Scope, body: schemas.SealBody | None = None) -> schemas.RecoveryKeyMade:
+async def begin(scope: Scope, recovery: bool = False) -> schemas.RecoveryKeyMade:
     """Make the owner's keys, or another recovery key; nothing is sealed before `sync.seal` is on.
 
-    Another recovery key begins a new epoch: the earlier one opens nothing that is sealed later.
+    Another `recovery` key begins a new epoch: the earlier one opens nothing that is sealed later.
     """
     require_all(scope)
     replicas = scope.daemon.replicas
     keychain = await replicas.sealing.keychain()
     is_named = await replicas.account(scope.agent) is not None
     remote = await replicas.remote(scope.agent) if is_named else None
-    if body is not None and body.recovery:
+    if recovery:
         with our_errors():
             recovery_key = await keychain.replace_recovery_key(remote)
         await replicas.publish_keys()
@@ -59,8 +60,11 @@ async def begin(scope: Scope, body: schemas.SealBody | None = None) -> schemas.R
 
 
 @Operation("POST", "/api/pair", role="admin")
-async def invite(scope: Scope, body: schemas.InviteBody | None = None) -> schemas.Invited:
-    """Invite another device: a code for ten minutes, which gives it the keys."""
+async def invite(scope: Scope, complete: bool = False) -> schemas.Invited:
+    """Invite another device: a code for ten minutes, which gives it the keys.
+
+    If it is `complete`, the answer also has the replica's URL and token.
+    """
     require_all(scope)
     replicas = scope.daemon.replicas
     if not replicas.sealing.is_on:
@@ -74,7 +78,7 @@ async def invite(scope: Scope, body: schemas.InviteBody | None = None) -> schema
     with our_errors(account):
         code, ends_at = await pairing.invite(remote, replicas.device)
     invited = schemas.Invited(code, ends_at)
-    if body is not None and body.complete and account is not None:
+    if complete and account is not None:
         invited.url = account.url
         invited.token = None if account.token is None else account.token.reveal()
     return invited
@@ -94,34 +98,36 @@ async def visitor(scope: Scope) -> schemas.Visitor:
 
 
 @Operation("POST", "/api/pair/answer", role="admin")
-async def answer(scope: Scope, body: schemas.VisitorBody) -> schemas.VisitorAnswered:
+async def answer(scope: Scope, accept: bool) -> schemas.VisitorAnswered:
     """Give the device that has typed the code the keys, or refuse it."""
     require_all(scope)
     replicas = scope.daemon.replicas
     pairing = await replicas.sealing.pairing()
     with our_errors():
-        guest = await pairing.decide(accept=body.accept)
-    if body.accept:
+        guest = await pairing.decide(accept=accept)
+    if accept:
         # It may have been retired.
         for agent in replicas.sharing(scope.agent):
             await replicas.ask(agent, lambda replica: replica.retire(guest.device, None))
-    return schemas.VisitorAnswered(guest.device, guest.name, body.accept)
+    return schemas.VisitorAnswered(guest.device, guest.name, accept)
 
 
 @Operation("POST", "/api/join", role="admin")
-async def join(scope: Scope, body: schemas.JoinBody) -> schemas.Knocked:
-    """Ask the inviting device for the keys, with its code."""
+async def join(
+    scope: Scope, code: schemas.Code, url: Url | None = None, token: Token | None = None
+) -> schemas.Knocked:
+    """Ask the inviting device for the keys, with its code, and unless configured the replica."""
     require_all(scope)
     replicas = scope.daemon.replicas
     pairing = await replicas.sealing.pairing()
     account = None
-    if body.url is not None:
-        secret = Secret(body.token.strip()) if body.token else None
+    if url is not None:
+        secret = Secret(token.strip()) if token else None
         file = str(replicas.sealing.state_dir / _TOKEN_FILE) if secret else ""
-        account = Account(url_of(body.url), secret, OF_A_CALL, file)
+        account = Account(url_of(url), secret, OF_A_CALL, file)
     remote = await replicas.remote(scope.agent, account)
     with our_errors(account):
-        host, words = await pairing.knock(remote, body.code, replicas.device)
+        host, words = await pairing.knock(remote, code, replicas.device)
     pairing.place = account
     return schemas.Knocked(host.device, host.name, words)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from ..errors import Conflict, InvalidInput
 from ..memory import checks
-from ..memory.records import Session
+from ..memory.records import Session, SessionStatus
 from ..schemas import learning as schemas
+from ..schemas.common import CategoryPath, Limit, Offset
 from ..store.agent_store import AgentStore
 from ..store.records import sessions
 from ..store.records.selecting import Filters
@@ -19,28 +21,43 @@ from .operation import Operation, Scope
 
 _NAME_CHARS: Final = 200
 _PATH_CHARS: Final = 4_096
+_Name = Annotated[str, Meta(max_length=_NAME_CHARS)]
+_PathStart = Annotated[str, Meta(min_length=1, max_length=_PATH_CHARS)]
 _OWN_FILES: Final = re.compile(r"memory(?:/|\Z)|(?:MEMORY|USER)[^/]*\.md\Z")
 
 
 @Operation("GET", "/api/sessions")
-async def index(scope: Scope, query: schemas.SessionQuery) -> schemas.SessionPage:
+async def index(
+    scope: Scope, status: SessionStatus | None = None, limit: Limit = 50, offset: Offset = 0
+) -> schemas.SessionPage:
     """List sessions, the newest first."""
-    limit = scope.page_limit(query.limit)
+    limit = scope.page_limit(limit)
     return schemas.SessionPage(
-        *await scope.read(lambda db: sessions.page(db, query.status, limit, query.offset))
+        *await scope.read(lambda db: sessions.page(db, status, limit, offset))
     )
 
 
 @Operation("POST", "/api/sessions", role="write", statuses=(201,))
-async def start(scope: Scope, body: schemas.SessionBody) -> Session:
-    """Open a session."""
+async def start(
+    scope: Scope,
+    name: _Name = "",
+    category: CategoryPath | None = None,
+    paths: Annotated[tuple[_PathStart, ...], Meta(max_length=64)] = (),
+    conversation: _Name = "",
+    user: _Name = "",
+) -> Session:
+    """Open a session.
+
+    With a `category` or `paths` (prefixes of the paths of watched files), it only sees the memories
+    below the one and the files below the other. With neither it sees everything.
+    """
     session = Session(
         id=secrets.token_hex(8),
-        name=checks.check_short(body.name, "name", _NAME_CHARS),
-        conversation=checks.check_short(body.conversation, "conversation", _NAME_CHARS),
-        user=checks.check_short(body.user, "user", _NAME_CHARS),
-        category=scope.category(body.category) or "",
-        paths=tuple(map(_path, body.paths)),
+        name=checks.check_short(name, "name", _NAME_CHARS),
+        conversation=checks.check_short(conversation, "conversation", _NAME_CHARS),
+        user=checks.check_short(user, "user", _NAME_CHARS),
+        category=scope.category(category) or "",
+        paths=tuple(map(_path, paths)),
         created_at=scope.now,
         updated_at=scope.now,
     )

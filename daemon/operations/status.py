@@ -21,7 +21,6 @@ from ..maintenance import days
 from ..memory.checks import check_agent
 from ..memory.records import Memory
 from ..schemas import status as schemas
-from ..schemas.common import DryRun
 from ..schemas.stats import EncoderTrial, EncodingEstimate
 from ..store import kinds
 from ..store.agent_store import AgentStore
@@ -176,17 +175,19 @@ async def list_agents(scope: Scope) -> schemas.AgentList:
 
 
 @Operation("DELETE", "/api/agents/{id}", role="admin", agent=False)
-async def forget_agent(scope: Scope, id: schemas.AgentId, query: DryRun) -> schemas.AgentForgotten:
+async def forget_agent(
+    scope: Scope, id: schemas.AgentId, dry_run: bool = False
+) -> schemas.AgentForgotten:
     """Forget an agent: all its memories and its folder, on the replica too."""
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")
     agents = scope.daemon.agents
     workspace = agents.place(agent).workspace
-    answer = schemas.AgentForgotten(agent, 0, 0, 0, not query.dry_run)
+    answer = schemas.AgentForgotten(agent, 0, 0, 0, not dry_run)
     answer.workspace = None if workspace is None else str(workspace)
     answer.size_bytes = await asyncio.to_thread(agents.size_bytes, agent)
     async with agents.use(agent, create=False, quietly=True) as store:
-        if query.dry_run:
+        if dry_run:
             answer.memories = len(await store.read(everything))
             answer.key_values = await store.read(lambda db: key_values.page(db, "", 1, 0)[1])
             return answer

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from thermocline.sync import Replica, SyncError
 from thermocline.sync.ports import address
@@ -19,6 +21,7 @@ from ..recall.query import parse
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
 from ..schemas import sync as schemas
+from ..schemas.common import Limit, MemoryId, Offset, RecallLimit, Words, limited_by
 from ..schemas.memory import ListQuery, MemoryPage
 from ..schemas.recall import HitView
 from ..store import outbox
@@ -54,21 +57,31 @@ async def show(scope: Scope) -> schemas.SyncStatus:
 
 
 @Operation("POST", "/api/sync", role="write")
-async def sync(scope: Scope, body: schemas.SyncBody | None = None) -> schemas.Synced:
-    """Send and receive now; with a url, the critical state or memories to another database."""
-    request = body or schemas.SyncBody()
-    account = await another(scope, request)
+async def sync(
+    scope: Scope,
+    url: schemas.Url | None = None,
+    token: schemas.Token | None = None,
+    critical: bool = False,
+    memories: Annotated[tuple[MemoryId, ...], limited_by("limits.max_batch")] = (),
+) -> schemas.Synced:
+    """Send and receive now, everything, or if it is `critical` only the hot state and the tree.
+
+    A database at a `url` other than the agent's own is sent only these, once, or in their place the
+    named `memories`. It is opened for this call only, with the `token`, and needs the role `admin`,
+    since the daemon connects to it.
+    """
+    account = await another(scope, url, token)
     started = time.perf_counter()
     daemon = scope.daemon
     async with scope.store() as store:
         if account is not None:
             where = (account, scope.agent, store)
-            if request.memories:
-                sent = await daemon.databases.send_memories(*where, request.memories)
+            if memories:
+                sent = await daemon.databases.send_memories(*where, memories)
             else:
                 sent = await daemon.databases.send_critical(*where)
             return schemas.Synced(sent, 0, 0, 0, _since(started))
-        if request.critical:
+        if critical:
             tally = await daemon.replicas.sync(scope.agent, urgent_only=True)
         else:
             await daemon.workspaces.synchronise(store)
@@ -81,12 +94,14 @@ async def sync(scope: Scope, body: schemas.SyncBody | None = None) -> schemas.Sy
 
 
 @Operation("POST", "/api/restore", role="admin")
-async def verify(scope: Scope, body: schemas.RestoreBody) -> schemas.Verification:
+async def verify(
+    scope: Scope, verify: Annotated[bool, Meta(extra_json_schema={"const": True})]
+) -> schemas.Verification:
     """Restore the agent into a temporary folder, and compare it with the live memory.
 
-    A restore itself needs no running daemon.
+    To `verify` is all that a running daemon does; a restore itself needs none.
     """
-    if not body.verify:
+    if not verify:
         raise InvalidInput(
             "cannot restore over a memory in use: only 'verify' works here",
             field="verify",
@@ -203,24 +218,24 @@ def _device_named(devices: list[schemas.DeviceView], key: str) -> schemas.Device
     return matches[0]
 
 
-async def another(scope: Scope, named: schemas.DatabaseBody) -> Account | None:
+async def another(scope: Scope, url: str | None, token: str | None) -> Account | None:
     """The database that a call names, if the caller may; None: the agent's own replica.
 
     `InvalidInput`: the URL is not usable, or it or the token is missing.
     """
-    if not named.url:
-        if named.token:
+    if not url:
+        if token:
             raise InvalidInput(_BOTH, field="url", hint="name the database that the token opens")
         return None
-    if await _is_own(scope, named):
+    if await _is_own(scope, url, token):
         return None
     scope.require("admin")
-    url = url_of(named.url)
-    if not named.token:
+    url = url_of(url)
+    if not token:
         raise InvalidInput(
             _BOTH, field="token", hint="only that of the agent's own replica may be left out"
         )
-    return Account(url, Secret(named.token.strip()), OF_A_CALL)
+    return Account(url, Secret(token.strip()), OF_A_CALL)
 
 
 def url_of(text: str) -> str:
@@ -231,9 +246,9 @@ def url_of(text: str) -> str:
         raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
 
 
-async def account_of(scope: Scope, named: schemas.DatabaseBody) -> Account:
+async def account_of(scope: Scope, url: str | None, token: str | None) -> Account:
     """As `another`, the agent's own replica included; `NotFound` if it has none."""
-    account = await another(scope, named) or await scope.daemon.replicas.account(scope.agent)
+    account = await another(scope, url, token) or await scope.daemon.replicas.account(scope.agent)
     if account is None:
         raise NotFound(
             f"'{scope.agent}' is not replicated", hint="name a database, or set sync.url"
@@ -241,17 +256,17 @@ async def account_of(scope: Scope, named: schemas.DatabaseBody) -> Account:
     return account
 
 
-async def _is_own(scope: Scope, named: schemas.DatabaseBody) -> bool:
+async def _is_own(scope: Scope, url: str, token: str | None) -> bool:
     try:
         own = await scope.daemon.replicas.account(scope.agent)
     except ThermoclineError:
-        if not named.token:
+        if not token:
             raise
         # A fault of the agent's own database does not concern another one.
         return False
-    if own is None or plain(own.url) != plain(named.url or ""):
+    if own is None or plain(own.url) != plain(url):
         return False
-    return not named.token or own.token == Secret(named.token.strip())
+    return not token or own.token == Secret(token.strip())
 
 
 # The archive, here and in a database
@@ -264,15 +279,19 @@ _METHOD: Final = "cold"
 
 
 @Operation("GET", "/api/cold")
-async def list_archive(scope: Scope, query: schemas.ColdQuery) -> MemoryPage:
-    """List the archive, by words or the newest first."""
-    if not query.query.strip():
-        return await memory_page(
-            scope, _ARCHIVED, ListQuery(limit=query.limit, offset=query.offset)
-        )
-    end, tuning = query.offset + scope.page_limit(query.limit), scope.settings.recall
+async def list_archive(
+    scope: Scope, query: str = "", limit: Limit = 10, offset: Offset = 0
+) -> MemoryPage:
+    """List the archive, by words or the newest first.
+
+    With words, only the best matches are examined: `recall.candidates`, or up to the end of the
+    page; `total` counts those.
+    """
+    if not query.strip():
+        return await memory_page(scope, _ARCHIVED, ListQuery(limit=limit, offset=offset))
+    end, tuning = offset + scope.page_limit(limit), scope.settings.recall
     request = Request(
-        text=query.query,
+        text=query,
         sources=frozenset({MEMORIES.name}),
         min_relevance=0.0,
         filters=_ARCHIVED,
@@ -283,29 +302,38 @@ async def list_archive(scope: Scope, query: schemas.ColdQuery) -> MemoryPage:
         now=scope.now,
     )
     answer = await scope.read(lambda db: recall(db, request, tuning), timed=True)
-    views = [memory_view(scope, hit.memory) for hit in answer.hits[query.offset : end]]
+    views = [memory_view(scope, hit.memory) for hit in answer.hits[offset:end]]
     return MemoryPage(views, len(answer.hits))
 
 
 @Operation("POST", "/api/cold/init", role="write")
 async def init_database(
-    scope: Scope, body: schemas.DatabaseBody | None = None
+    scope: Scope, url: schemas.Url | None = None, token: schemas.Token | None = None
 ) -> schemas.Initialized:
     """Make the tables of the replica, or of another database, that are missing."""
-    await scope.daemon.databases.prepare(await account_of(scope, body or schemas.DatabaseBody()))
+    await scope.daemon.databases.prepare(await account_of(scope, url, token))
     return schemas.Initialized()
 
 
 @Operation("POST", "/api/cold/search")
-async def search_database(scope: Scope, body: schemas.ColdSearchBody) -> schemas.ColdFound:
-    """Search all memories that the replica, or another database, holds."""
-    words = list(parse(body.query).telling[:_MOST_WORDS])
-    account = await account_of(scope, body)
+async def search_database(
+    scope: Scope,
+    query: Words = "",
+    limit: RecallLimit = 10,
+    url: schemas.Url | None = None,
+    token: schemas.Token | None = None,
+) -> schemas.ColdFound:
+    """Search all memories that the replica, or another database, holds.
+
+    Without words, the most important memories.
+    """
+    words = list(parse(query).telling[:_MOST_WORDS])
+    account = await account_of(scope, url, token)
     if scope.daemon.replicas.sealing.is_on and account.source != OF_A_CALL:
         raise Conflict(
             "cannot search the replica: it is sealed", hint="search here: thermocline cold QUERY"
         )
-    rows = await scope.daemon.databases.search(account, scope.agent, words, body.limit)
+    rows = await scope.daemon.databases.search(account, scope.agent, words, limit)
     hits = []
     for row in rows:
         memory = Memory(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from ..errors import Conflict
 from ..language.secrets import secrets_in
@@ -12,13 +12,22 @@ from ..maintenance import rebuilding
 from ..memory import checks, hot, markdown, tree_nodes
 from ..memory import tree as trees
 from ..memory.checks import check_category, check_short
-from ..memory.records import Entity, Pair
+from ..memory.records import Entity, EntityType, Pair
 from ..memory.tree_rebuild import TreeChange
 from ..recall import tree_search
 from ..recall.tree_search import described
 from ..schemas import tiers as schemas
-from ..schemas.common import Json
-from ..schemas.tiers import EntityChanges, Graph, GraphQuery
+from ..schemas.common import (
+    CategoryPath,
+    Endpoint,
+    Json,
+    Limit,
+    Offset,
+    RecallLimit,
+    Words,
+    limited_by,
+)
+from ..schemas.tiers import Graph
 from ..store.agent_store import AgentStore
 from ..store.database.transaction import Transaction
 from ..store.records import documents, entities, entity_rows, hot_rows, key_values, tree_rows
@@ -61,23 +70,33 @@ async def show_prompt(scope: Scope) -> str:
 
 
 @Operation("POST", "/api/tree/search")
-async def search(scope: Scope, body: schemas.TreeSearchBody) -> schemas.TreeSearched:
-    """Find the categories that a question leads to, by its words or by a model."""
-    if body.llm_endpoint is not None:
+async def search(
+    scope: Scope,
+    query: Words,
+    mode: Literal["keyword", "llm"] = "keyword",
+    limit: RecallLimit = 5,
+    llm_endpoint: Endpoint | None = None,
+) -> schemas.TreeSearched:
+    """Find the categories that a question leads to, by its words or by a model.
+
+    In mode `llm` the configured model, or the server at `llm_endpoint`, names them; without its
+    answer the words do, and `why` says so. `llm_endpoint` needs the role `write`.
+    """
+    if llm_endpoint is not None:
         # A reader may not let the daemon call other servers.
         scope.require("write")
     tree = await scope.read(described)
     why: str | UnsetType = UNSET
-    if body.mode == "llm" or body.llm_endpoint is not None:
-        options = AskOptions(model=True, endpoint=body.llm_endpoint)
+    if mode == "llm" or llm_endpoint is not None:
+        options = AskOptions(model=True, endpoint=llm_endpoint)
         model = scope.daemon.thinking.model
-        reasoning = await tree_tasks.search_tree(model, tree, body.query, options)
+        reasoning = await tree_tasks.search_tree(model, tree, query, options)
         if reasoning.method == "llm":
             named = [
                 view_of(schemas.CategoryHit, category, desc=tree[category.path].desc)
-                for category in reasoning.value[: body.limit]
+                for category in reasoning.value[:limit]
             ]
-            return schemas.TreeSearched(body.query, "llm", named, len(named))
+            return schemas.TreeSearched(query, "llm", named, len(named))
         why = reasoning.why
     named = [
         view_of(
@@ -86,52 +105,53 @@ async def search(scope: Scope, body: schemas.TreeSearchBody) -> schemas.TreeSear
             reason=f"has {', '.join(hit.words)}",
             desc=tree[hit.path].desc,
         )
-        for hit in tree_search.search(tree, body.query, scope.now, body.limit)
+        for hit in tree_search.search(tree, query, scope.now, limit)
     ]
-    return schemas.TreeSearched(body.query, "keyword", named, len(named), why)
+    return schemas.TreeSearched(query, "keyword", named, len(named), why)
 
 
 @Operation("GET", "/api/tree/search/prompt", type="text/plain")
-async def search_prompt(scope: Scope, query: schemas.TreeSearchQuery) -> str:
+async def search_prompt(scope: Scope, query: Words) -> str:
     """The prompt of a tree search, for a caller who asks a model by other means."""
     model, tree = scope.daemon.thinking.model, await scope.read(described)
-    return tree_tasks.search_prompt(model, tree, query.query)
+    return tree_tasks.search_prompt(model, tree, query)
 
 
 @Operation("PUT", "/api/tree", role="write")
-async def add(scope: Scope, body: schemas.CategoryBody) -> schemas.CategoryAdded:
-    """Add a category, or change its description."""
+async def add(scope: Scope, path: CategoryPath, desc: str = "") -> schemas.CategoryAdded:
+    """Add a category with its missing parents, or change its description."""
 
     def apply(tx: Transaction) -> tuple[str, bool]:
         before = tree_rows.load(tx.db)
-        after = trees.add(before, body.path, body.desc, tx.now, tx.rules.tree)
+        after = trees.add(before, path, desc, tx.now, tx.rules.tree)
         tree_rows.save(tx, before, after)
-        path = check_category(body.path, tx.rules.tree.max_depth, field="path")
-        tx.keep_category = path
-        return path, path in after.keys() - before.keys()
+        tx.keep_category = check_category(path, tx.rules.tree.max_depth, field="path")
+        return tx.keep_category, tx.keep_category in after.keys() - before.keys()
 
-    path, is_new = await scope.write(apply, create=True)
-    return schemas.CategoryAdded(path, True, is_new)
+    added, is_new = await scope.write(apply, create=True)
+    return schemas.CategoryAdded(added, True, is_new)
 
 
 @Operation("DELETE", "/api/tree", role="write")
-async def remove(scope: Scope, query: schemas.CategoryQuery) -> schemas.CategoryRemoved:
+async def remove(scope: Scope, path: CategoryPath) -> schemas.CategoryRemoved:
     """Remove a category without memories in it or below it."""
 
     def apply(tx: Transaction) -> None:
         before = tree_rows.load(tx.db)
-        tree_rows.save(tx, before, trees.remove(before, query.path))
+        tree_rows.save(tx, before, trees.remove(before, path))
 
     await scope.write(apply)
-    return schemas.CategoryRemoved(query.path, True)
+    return schemas.CategoryRemoved(path, True)
 
 
 @Operation("POST", "/api/tree/rename", role="write")
-async def rename(scope: Scope, body: schemas.RenameBody) -> schemas.CategoryRenamed:
-    """Rename or move a category with all below it, and refile its memories; can be undone."""
+async def rename(scope: Scope, path: CategoryPath, to: CategoryPath) -> schemas.CategoryRenamed:
+    """Rename or move a category with all below it, and refile its memories; can be undone.
+
+    The new path must not exist yet.
+    """
     depth = scope.settings.tree.max_depth
-    path = check_category(body.path, depth, field="path")
-    to = check_category(body.to, depth, field="to")
+    path, to = check_category(path, depth, field="path"), check_category(to, depth, field="to")
     change = TreeChange(type="rename", path=path, new_path=to)
     async with scope.store() as store:
         rebuilt = await rebuilding.rebuild(store, [change])
@@ -159,20 +179,26 @@ async def undo(scope: Scope) -> schemas.RebuildUndone:
 
 
 _LONGEST: Final = 200
+_Name = Annotated[str, Meta(min_length=1, max_length=_LONGEST)]
 
 
 @Operation("GET", "/api/graph")
-async def show_graph(scope: Scope, query: GraphQuery) -> Graph:
-    """Show the people and things that memories name, and their relations."""
-    if query.entity is None:
-        top = await scope.read(
-            lambda db: entities.best_known(db, query.limit, scope.now), timed=True
-        )
+async def show_graph(
+    scope: Scope,
+    entity: Annotated[str, Meta(min_length=1)] | None = None,
+    depth: Annotated[int, Meta(ge=0, le=5)] = 2,
+    limit: Annotated[int, Meta(ge=1, le=200)] = 20,
+) -> Graph:
+    """Show the people and things that memories name, and their relations.
+
+    An `entity` and what is at most `depth` relations away from it; without one those that most
+    memories name, at most `limit`.
+    """
+    if entity is None:
+        top = await scope.read(lambda db: entities.best_known(db, limit, scope.now), timed=True)
         return Graph("", bool(top), top)
-    name = check_short(query.entity, "entity", _LONGEST)
-    nearest = await scope.read(
-        lambda db: entities.named(db, name, query.depth, scope.now), timed=True
-    )
+    name = check_short(entity, "entity", _LONGEST)
+    nearest = await scope.read(lambda db: entities.named(db, name, depth, scope.now), timed=True)
     if nearest:
         return Graph(name, True, nearest)
     alike = await scope.read(lambda db: entities.named_like(db, name, scope.now))
@@ -183,14 +209,22 @@ async def show_graph(scope: Scope, query: GraphQuery) -> Graph:
 
 
 @Operation("PUT", "/api/graph/{name}", role="write")
-async def change_entity(scope: Scope, name: str, body: EntityChanges) -> Entity:
-    """Set the type or the aliases of a person or thing."""
+async def change_entity(
+    scope: Scope,
+    name: str,
+    type: EntityType | UnsetType = UNSET,
+    aliases: Annotated[list[_Name], Meta(max_length=50)] | UnsetType = UNSET,
+) -> Entity:
+    """State the type or the aliases of a person or thing; what is left out stays.
+
+    `aliases` replaces the list: an alias that is itself an entity is merged into this one.
+    """
     name = check_short(name, "name", _LONGEST)
     changes: dict[str, Any] = {}
-    if body.type is not UNSET:
-        changes["type"] = body.type
-    if body.aliases is not UNSET:
-        changes["aliases"] = [check_short(alias, "aliases", _LONGEST) for alias in body.aliases]
+    if type is not UNSET:
+        changes["type"] = type
+    if aliases is not UNSET:
+        changes["aliases"] = [check_short(alias, "aliases", _LONGEST) for alias in aliases]
     async with scope.store(create=True) as store:
         key = await store.write(lambda tx: entity_rows.state(tx, name, changes))
         changed = await store.read(lambda db: entities.around(db, key, 0, scope.now))
@@ -235,16 +269,18 @@ async def update(scope: Scope, key: schemas.HotKey, body: Json) -> schemas.HotUp
 
 
 @Operation("DELETE", "/api/hot/{key}", role="write")
-async def remove_entry(
-    scope: Scope, key: schemas.HotKey, query: schemas.HotEntryQuery
-) -> schemas.HotRemoved:
-    """Remove an entry of the hot state."""
+async def remove_entry(scope: Scope, key: schemas.HotKey, name: str) -> schemas.HotRemoved:
+    """Remove an entry of the hot state.
+
+    Its `name` is a key of the identity or profile, the name of a project, or the text of another
+    entry.
+    """
 
     def apply(tx: Transaction) -> None:
-        hot_rows.save(tx, hot.remove(hot_rows.load(tx.db), key, query.name))
+        hot_rows.save(tx, hot.remove(hot_rows.load(tx.db), key, name))
 
     await scope.write(apply)
-    return schemas.HotRemoved(key, query.name)
+    return schemas.HotRemoved(key, name)
 
 
 @Operation("POST", "/api/hot/rebuild", role="write")
@@ -267,12 +303,12 @@ async def section(scope: Scope) -> schemas.HotSection:
 
 
 @Operation("PUT", "/api/hot/section", role="write")
-async def put_section(scope: Scope, body: schemas.SectionBody) -> schemas.HotSection:
+async def put_section(scope: Scope, written: bool) -> schemas.HotSection:
     """Take the daemon's section out of MEMORY.md, or have it written again."""
     async with scope.store(create=True) as store:
-        await store.write(lambda tx: documents.want_section(tx, wanted=body.written))
+        await store.write(lambda tx: documents.want_section(tx, wanted=written))
         await store.flush_state_files()
-        return schemas.HotSection(str(store.place.markdown), body.written)
+        return schemas.HotSection(str(store.place.markdown), written)
 
 
 async def _document(scope: Scope, store: AgentStore) -> dict[str, Json]:
@@ -286,10 +322,12 @@ _KEY_CHARS: Final = 256
 
 
 @Operation("GET", "/api/kv")
-async def list_pairs(scope: Scope, query: schemas.PairQuery) -> schemas.PairPage:
+async def list_pairs(
+    scope: Scope, prefix: str = "", limit: Limit = 100, offset: Offset = 0
+) -> schemas.PairPage:
     """List key-value pairs."""
-    limit = scope.page_limit(query.limit)
-    page = await scope.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
+    limit = scope.page_limit(limit)
+    page = await scope.read(lambda db: key_values.page(db, prefix, limit, offset))
     return schemas.PairPage(*page)
 
 
@@ -300,14 +338,18 @@ async def get_pair(scope: Scope, key: str) -> Pair:
 
 
 @Operation("PUT", "/api/kv/{key}", role="write")
-async def put_pair(scope: Scope, key: schemas.Key, body: schemas.PairBody) -> schemas.PairStored:
-    """Store a value under a key, new or not."""
+async def put_pair(
+    scope: Scope,
+    key: schemas.Key,
+    value: Annotated[str, limited_by("limits.max_text_bytes")],
+) -> schemas.PairStored:
+    """Store a value under a key, new or not; the value may be empty."""
     checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
-    if body.value:
+    if value:
         # A blank value is allowed; only a value that cannot be stored is refused.
         limit = scope.settings.limits.max_text_bytes
-        checks.check_text(f"-{body.value}", limit + 1, field="value")
-    pair = await scope.write(lambda tx: key_values.put(tx, key, body.value), create=True)
+        checks.check_text(f"-{value}", limit + 1, field="value")
+    pair = await scope.write(lambda tx: key_values.put(tx, key, value), create=True)
     warning = secret_warning(secrets_in({pair.key: pair.value}))
     return view_of(schemas.PairStored, pair, warning=warning)
 

@@ -20,7 +20,7 @@ from ..schemas import tools as schemas
 from ..schemas.common import Json, convert
 from ..schemas.memory import NewMemory
 from ..schemas.recall import NOT_SURE, ContextQuery, RecallBody, RecallResult
-from ..schemas.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
+from ..schemas.tools import PRESETS, Preset, Tool, ToolFormat, ToolList, listed, tools_of
 from . import memories, profclaw, scalyclaw
 from .context import ask as context_block
 from .operation import Operation, Run, Scope
@@ -118,21 +118,24 @@ _RUN: Final[Mapping[Preset, Mapping[str, Run]]] = {
 
 
 @Operation("GET", "/api/tools", agent=False)
-async def list_tools(scope: Scope, query: ToolsQuery) -> ToolList:  # noqa: ARG001 - of every operation
-    """List the tools for models, as a provider's interface takes them."""
-    return ToolList(listed(query.tools, query.format))
+async def list_tools(
+    _scope: Scope, tools: Preset = "default", format: ToolFormat = "mcp"
+) -> ToolList:
+    """List the tools for models of a preset, as a provider's interface takes them."""
+    return ToolList(listed(tools, format))
 
 
 @Operation("POST", "/api/tools/{name}")
 async def call_tool(
-    scope: Scope, name: str, query: ToolQuery, body: dict[str, Json] | None = None
+    scope: Scope, name: str, tools: Preset | None = None, body: dict[str, Json] | None = None
 ) -> dict[str, Json]:
     """Call a tool with its arguments.
 
+    `tools` is its preset, by default the first with it of ours, ScalyClaw's, profClaw's.
     Whether the role `write` is needed depends on the tool. An argument that is null counts as left
     out, and a number may be text: models write both.
     """
-    preset, tool = _named(name, query.tools)
+    preset, tool = _named(name, tools)
     if not tool.reads:
         scope.require("write")
         scope = msgspec.structs.replace(scope, reads=False)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
+
+from msgspec import Meta
 
 from ..errors import InvalidInput, NotFound
 from ..memory.metadata import validate
 from ..memory.records import Omission
 from ..schemas import upkeep as schemas
+from ..schemas.common import Endpoint
 from .operation import Operation, Scope
 
 
@@ -19,32 +23,43 @@ async def show(scope: Scope) -> schemas.UpkeepStatus:
 
 @Operation("POST", "/api/consolidate", role="write")
 async def consolidate(
-    scope: Scope, body: schemas.ConsolidateBody | None = None
+    scope: Scope,
+    mode: schemas.ConsolidationMode = "quick",
+    dry_run: bool = False,
+    llm_endpoint: Endpoint | None = None,
 ) -> schemas.Consolidated:
-    """Run the upkeep, from quick to full: score, archive, read notes, prune, merge, rebuild."""
-    request = body or schemas.ConsolidateBody()
+    """Run the upkeep, from quick to full: score, archive, read notes, prune, merge, rebuild.
+
+    With `dry_run` only report what would be done.
+    """
     return await scope.daemon.upkeep.consolidate(
-        scope.agent, request.mode, dry_run=request.dry_run, endpoint=request.llm_endpoint
+        scope.agent, mode, dry_run=dry_run, endpoint=llm_endpoint
     )
 
 
 @Operation("POST", "/api/ingest", role="write")
-async def ingest(scope: Scope, body: schemas.IngestBody | None = None) -> schemas.Ingested:
-    """Store the facts of the daily notes."""
-    request = body or schemas.IngestBody()
+async def ingest(
+    scope: Scope,
+    days: Annotated[int, Meta(ge=1, le=36_500)] | None = None,
+    dry_run: bool = False,
+    llm_endpoint: Endpoint | None = None,
+) -> schemas.Ingested:
+    """Store the facts of the notes of the last `days`, today included; with `dry_run` nothing."""
     return await scope.daemon.upkeep.ingest(
-        scope.agent,
-        days=request.days,
-        dry_run=request.dry_run,
-        endpoint=request.llm_endpoint,
-        writer=scope.peer.name,
+        scope.agent, days=days, dry_run=dry_run, endpoint=llm_endpoint, writer=scope.peer.name
     )
 
 
 @Operation("POST", "/api/validate")
-async def check(scope: Scope, body: schemas.ValidateBody | None = None) -> schemas.Validated:
-    """Name what a note lacks: URLs, commands, next steps."""
-    file, text = (body.file, body.text) if body is not None else (None, None)
+async def check(
+    scope: Scope,
+    text: str | None = None,
+    file: Annotated[str, Meta(max_length=4_096)] | None = None,
+) -> schemas.Validated:
+    """Name what a note lacks: URLs, commands, next steps.
+
+    A `text`, and the name of its file; without both, today's note is read.
+    """
     if text is None:
         if file is not None:
             raise InvalidInput(

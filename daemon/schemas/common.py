@@ -41,7 +41,7 @@ MemoryId = Annotated[str, Meta(description="an id, or its first characters, at l
 Words = Annotated[str, Meta(max_length=8192)]
 NotBlank = Annotated[str, Meta(description="not blank")]
 AgentName = Annotated[str, Meta(description="1 to 64 letters, digits, `_` or `-`")]
-Kind = Annotated[
+KindName = Annotated[
     str,
     Meta(
         description="the kind of a row: memory, hot, category, pair, note, experience, session or"
@@ -68,19 +68,6 @@ T = TypeVar("T")
 
 class Input(Struct, forbid_unknown_fields=True):
     """The query or the body of a request; a field that it does not have is refused."""
-
-
-class DryRun(Input):
-    """With `dry_run` nothing is changed, and the answer shows what would be."""
-
-    dry_run: bool = False
-
-
-class Paged(Input):
-    """A part of a list."""
-
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 class PageOf(Struct, Generic[T]):

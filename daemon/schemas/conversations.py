@@ -186,31 +186,6 @@ class DistilledTexts(Struct):
 # Compaction
 
 
-Part = Annotated[float, Meta(gt=0, le=1)]
-
-
-class CompactBody(Input):
-    """The messages, oldest first, each with a `role`, a text as `content`, and any other fields.
-
-    `window` is the model's window in tokens. A token is four characters, or one and a half of a
-    script without blanks. Beyond `threshold` of the window the messages are reduced to `target`,
-    which is not higher; fewer than ten are never reduced, the last six always stay, and results of
-    tools are cut to 2,000 tokens. `check` only reports whether a reduction is due.
-
-    The removed messages are summarized by a model if one is configured, else by rules; `llm` false
-    uses only the rules, true reports why a model did not answer, and `llm_endpoint`, which needs
-    the role `write`, asks another server.
-    """
-
-    messages: Annotated[tuple[dict[str, Json], ...], Meta(min_length=1, max_length=10_000)]
-    window: Annotated[int, Meta(ge=100, le=100_000_000)] = 128_000
-    threshold: Part = 0.7
-    target: Part = 0.5
-    check: bool = False
-    llm: bool | None = None
-    llm_endpoint: Endpoint | None = None
-
-
 class CompactedMessages(Struct, kw_only=True, rename="camel"):
     """The resulting messages, under profClaw's names.
 

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from ..memory.records import FilesBrought
 from ..memory.records import IndexedChunk as IndexedChunk
 from ..memory.records import IndexedFile as IndexedFile
 from ..memory.records import IndexState as IndexState
 from ..memory.records import WatchedPath as WatchedPath
-from .common import Input, Paged, PageOf, RecallLimit, Share, Words
-
-FilePath = Annotated[str, Meta(min_length=1, max_length=4_096)]
-Line = Annotated[int, Meta(ge=1, le=2**31)]
-
-
-class FileSearch(Input):
-    """A question to the watched files only.
-
-    The defaults of `max_results` and `min_score` are `index.max_results` and `index.min_score`.
-    `wait_ms` is the time to wait for an index that is older than the files (default:
-    `index.search_wait_ms`). `session` limits the question to the paths of that session.
-    """
-
-    query: Words
-    max_results: RecallLimit | None = None
-    min_score: Share | None = None
-    wait_ms: Annotated[int, Meta(ge=0, le=60_000)] | None = None
-    session: str | None = None
+from .common import PageOf
 
 
 class FoundChunk(Struct):
@@ -61,18 +41,6 @@ class FilesFound(Struct, omit_defaults=True):
     note: str | UnsetType = UNSET
 
 
-class LinesQuery(Input):
-    """Which lines of a watched file: up to `to_line`, or `lines` of them (default: all).
-
-    `chat://` and the name of a conversation reads its text, a turn a line.
-    """
-
-    path: FilePath
-    from_line: Line = 1
-    to_line: Line | None = None
-    lines: Annotated[int, Meta(ge=1, le=100_000)] | None = None
-
-
 class FileLines(Struct):
     """Lines of a file as it is now, and their total number."""
 
@@ -89,13 +57,6 @@ class FilesSynced(FilesBrought, frozen=True, kw_only=True):
     files: int
     chunks: int
     took_ms: float
-
-
-class FilesQuery(Paged):
-    """A page of the watched files; with `left_out` those that cannot be indexed."""
-
-    prefix: str = ""
-    left_out: bool = False
 
 
 class FilePage(PageOf[IndexedFile]):
@@ -119,12 +80,6 @@ class FilesStats(Struct):
     index_bytes: int
     state: IndexState
     paths: list[WatchedPath]
-
-
-class PathBody(Input):
-    """A folder or file of the daemon's machine."""
-
-    path: Annotated[str, Meta(min_length=1, max_length=4_096, description="an absolute path")]
 
 
 class PathAdded(Struct):

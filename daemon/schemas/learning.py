@@ -7,22 +7,14 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.agent_files import EpisodeLine as EpisodeLine
-from ..memory.agent_files import EpisodeOutcome, ReflectionType
 from ..memory.agent_files import Reflection as Reflection
-from ..memory.experiences import FADED, Experience, ExperienceType
+from ..memory.experiences import Experience, ExperienceType
 from ..memory.records import Session as Session
-from ..memory.records import SessionStatus
 from .common import (
-    CategoryPath,
     Input,
     Json,
-    Limit,
-    Offset,
-    Paged,
     PageOf,
-    RecallLimit,
     Share,
-    Words,
 )
 
 Intent = Annotated[str, Meta(min_length=1, max_length=2_000, description="not blank")]
@@ -66,27 +58,11 @@ class ExperienceView(Experience, frozen=True, kw_only=True):
     warning: str | UnsetType = UNSET
 
 
-class ExperienceQuery(Paged):
-    """Which experiences to list, heaviest first."""
-
-    type: ExperienceType | None = None
-    user: User | None = None
-    min_weight: Share = 0.0
-
-
 class ExperiencePage(Struct):
     """A page of experiences, and their total number."""
 
     experiences: list[ExperienceView]
     total: int
-
-
-class ExperienceSearch(Input):
-    """An intent in words; among similar experiences those with more of the `tags` come first."""
-
-    q: Words
-    tags: tuple[str, ...] = ()
-    limit: RecallLimit = 5
 
 
 class SimilarExperiences(Struct, omit_defaults=True):
@@ -113,27 +89,12 @@ class ExperienceStats(Struct, kw_only=True, rename="camel"):
     faded: int
 
 
-class PruneBody(Input):
-    """Experiences of less than `min_weight` are pruned; `dry_run` only lists them."""
-
-    min_weight: Weight = FADED
-    dry_run: bool = False
-
-
 class Pruned(Struct):
     """The pruned experiences, each restored by `undo` of kind `experience`; `kept` are left."""
 
     pruned: list[ExperienceView]
     kept: int
     done: bool
-
-
-class PreferenceBody(Input):
-    """What a user prefers in a category, such as `editor` and `vim`."""
-
-    category: Annotated[str, Meta(min_length=1, max_length=200, description="not blank")]
-    value: Annotated[str, Meta(min_length=1, max_length=1_000, description="not blank")]
-    user: User = ""
 
 
 class PreferenceView(Struct):
@@ -149,12 +110,6 @@ class PreferenceView(Struct):
     last_used_at: float
 
 
-class PreferenceQuery(Paged):
-    """Whose preferences to list; default: those of all users."""
-
-    user: User | None = None
-
-
 class PreferencePage(Struct):
     """The preferences, most certain of a category first, and their total number."""
 
@@ -163,30 +118,6 @@ class PreferencePage(Struct):
 
 
 # Sessions
-
-
-Name = Annotated[str, Meta(max_length=200)]
-PathStart = Annotated[str, Meta(min_length=1, max_length=4_096)]
-
-
-class SessionBody(Input):
-    """A session to open.
-
-    With a `category` or `paths` (prefixes of the paths of watched files), it only sees the memories
-    below the one and the files below the other. With neither it sees everything.
-    """
-
-    name: Name = ""
-    category: CategoryPath | None = None
-    paths: Annotated[tuple[PathStart, ...], Meta(max_length=64)] = ()
-    conversation: Name = ""
-    user: Name = ""
-
-
-class SessionQuery(Paged):
-    """Which sessions to list."""
-
-    status: SessionStatus | None = None
 
 
 class SessionPage(Struct):
@@ -199,23 +130,7 @@ class SessionPage(Struct):
 # Knowledge, reflections, episodes and skills
 
 
-OneLine = Annotated[str, Meta(max_length=4_000, description="one line, not blank")]
 SkillId = Annotated[str, Meta(description="a plain file name without its ending, such as `deploy`")]
-
-
-class ReflectionQuery(Paged):
-    """Which reflections to list."""
-
-    type: ReflectionType | None = None
-
-
-class ReflectionBody(Input):
-    """What was learned: the context, the lesson, and the action to take."""
-
-    type: ReflectionType
-    context: OneLine
-    lesson: OneLine
-    action: OneLine | None = None
 
 
 class ReflectionStored(Reflection, frozen=True, kw_only=True):
@@ -230,21 +145,6 @@ class ReflectionPage(PageOf[Reflection]):
     warning: str | UnsetType = UNSET
 
 
-class EpisodeQuery(Paged):
-    """Which episodes to list."""
-
-    outcome: EpisodeOutcome | None = None
-
-
-class EpisodeBody(Input):
-    """The result of a conversation, and the user of it."""
-
-    summary: OneLine
-    tags: tuple[str, ...] = ()
-    outcome: EpisodeOutcome = "informational"
-    user: Annotated[str, Meta(max_length=200)] = "user"
-
-
 class EpisodeStored(EpisodeLine, frozen=True, kw_only=True):
     """The episode as written to the file, and a warning if it has a secret."""
 
@@ -255,25 +155,6 @@ class EpisodePage(PageOf[EpisodeLine]):
     """A page of episodes, newest first, and their total number; `warning` of broken lines."""
 
     warning: str | UnsetType = UNSET
-
-
-class SkillQuery(Input):
-    """Which skills to list."""
-
-    limit: Limit = 100
-    offset: Offset = 0
-
-
-class SkillBody(Input):
-    """A skill: when to use it, and its text in Markdown. `force` replaces one of the same id.
-
-    Without a text a new skill gets an empty file, and the file of a known one stays.
-    """
-
-    id: SkillId
-    description: OneLine
-    text: str = ""
-    force: bool = False
 
 
 class SkillView(Struct):

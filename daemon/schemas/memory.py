@@ -16,7 +16,6 @@ from .common import (
     Included,
     Input,
     Json,
-    Kind,
     Limit,
     MemoryId,
     NotBlank,
@@ -25,7 +24,6 @@ from .common import (
     Position,
     Share,
     Time,
-    Words,
     limited_by,
 )
 
@@ -85,13 +83,6 @@ class MemoryChanges(NewMemory, kw_only=True):
 
     The fields are those of a new memory, with the same limits; at least one is required.
     """
-
-
-class Batch(Input):
-    """Several memories that are stored together or not at all; known ones as when stored alone."""
-
-    memories: Annotated[list[NewMemory], limited_by("limits.max_batch", least=1)]
-    force: bool = False
 
 
 class FilterFields(Input):
@@ -190,22 +181,6 @@ class Reinforced(Struct):
     tier: Tier
 
 
-class ForgetBody(Input):
-    """The memories to forget; with several fields, those that match all.
-
-    `category` is one category and all below it. `query` are words that the text, the subject or the
-    outcome contains, all of them and in any case. `secrets` are memories with a key, a token or a
-    password; as the only field, it also deletes such pairs, replaces such values of the hot state,
-    the tree and the episodes by a mark, and deletes earlier versions of rows with one. Merged and
-    expired memories are included. `dry_run` only counts them and shows the newest.
-    """
-
-    category: CategoryPath | None = None
-    query: Words | None = None
-    secrets: bool = False
-    dry_run: bool = False
-
-
 class Forgotten(Struct):
     """The number of matching memories; `results` are the newest, as they were before.
 
@@ -240,12 +215,6 @@ class Tidied(Struct):
     pairs: list[TidyPair]
 
 
-class MergeBody(Input):
-    """The memory to merge into, by its id or a prefix of it."""
-
-    into: MemoryId
-
-
 class Merged(Struct):
     """Both memories as they are now."""
 
@@ -258,12 +227,6 @@ class Unmerged(Struct):
 
     restored: MemoryView
     kept: MemoryView | None
-
-
-class TextBody(Input):
-    """The text to search; only the limit of a body applies."""
-
-    text: Annotated[str, Meta(min_length=1)]
 
 
 class MetadataCounts(Struct):
@@ -282,18 +245,6 @@ class MetadataFound(Struct):
 
 
 # Earlier versions
-
-
-class HistoryQuery(Input):
-    """The versions of one row, by its kind and id, or the latest of all rows.
-
-    With `conflicts` only values that were lost because another device changed the same field.
-    """
-
-    kind: Kind = "memory"
-    id: str | None = None
-    conflicts: bool = False
-    limit: Annotated[int, Meta(ge=1, le=500)] = 50
 
 
 class VersionView(Struct):
@@ -317,12 +268,6 @@ class VersionView(Struct):
     seen_at: float | None = None
 
 
-class ConflictsBody(Input):
-    """Which lost values somebody has looked at, by the numbers of their versions."""
-
-    numbers: Annotated[tuple[Position, ...], Meta(max_length=1_000)]
-
-
 class ConflictsSeen(Struct):
     """How many of them were new."""
 
@@ -334,21 +279,6 @@ class VersionList(Struct):
 
     results: list[VersionView]
     device: str | UnsetType = UNSET
-
-
-class UndoBody(Input):
-    """What to undo: the last change of a row (`id`), or all that an author (`by`) changed `since`.
-
-    `by` is a program (`claude-code`, `cli`), a user (`uid:1000`) or both (`uid:1000 cli`).
-    `number` names an earlier version of the row. With `dry_run` nothing is changed.
-    """
-
-    id: str | None = None
-    kind: Kind = "memory"
-    number: int | None = None
-    by: str | None = None
-    since: Time | None = None
-    dry_run: bool = False
 
 
 class UndoneRow(Struct):

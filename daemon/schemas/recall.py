@@ -74,17 +74,6 @@ class RecallBody(FilterFields, kw_only=True):
     weights: GivenWeights = GivenWeights()
 
 
-class SearchQuery(Input):
-    """ScalyClaw's parameters besides ours: `q` or `query` is required, `top_k` is the limit."""
-
-    q: Words | None = None
-    query: Words | None = None
-    top_k: RecallLimit = 10
-    limit: RecallLimit | None = None
-    type: tuple[Type, ...] = ()
-    tags: tuple[str, ...] = ()
-
-
 class Explanation(Struct):
     """Why a memory has its rank.
 

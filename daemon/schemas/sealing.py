@@ -9,9 +9,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from .common import Input
-from .sync import Token, Url
-
 Code = Annotated[
     str, Meta(min_length=12, max_length=32, description="the code that the inviting device shows")
 ]
@@ -35,23 +32,11 @@ class SealStatus(Struct, kw_only=True):
     replicated: bool = False
 
 
-class SealBody(Input):
-    """Keys for an owner who has none; with `recovery` another recovery key for these."""
-
-    recovery: bool = False
-
-
 class RecoveryKeyMade(Struct):
     """The new recovery key, which is shown this once: no device stores it."""
 
     recovery_key: str
     epoch: int
-
-
-class InviteBody(Input):
-    """An invitation; with `complete`, the answer also has the replica's URL and token."""
-
-    complete: bool = False
 
 
 class Invited(Struct):
@@ -71,26 +56,12 @@ class Visitor(Struct):
     words: tuple[str, ...] = ()
 
 
-class VisitorBody(Input):
-    """Whether the device that has typed the code gets the keys."""
-
-    accept: bool
-
-
 class VisitorAnswered(Struct):
     """The device that has the keys now, or was refused."""
 
     device: str
     name: str
     accepted: bool
-
-
-class JoinBody(Input):
-    """The code, and, unless it is configured, the replica."""
-
-    code: Code
-    url: Url | None = None
-    token: Token | None = None
 
 
 class Knocked(Struct):

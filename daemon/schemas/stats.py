@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from .common import Input
 from .status import EncoderStatus
 
 
@@ -75,12 +73,6 @@ class Stats(Struct):
     tree: TreeStats
     scoring: ScoringStats
     metrics: CounterStats
-
-
-class DaysQuery(Input):
-    """The number of recorded days, counted from the last."""
-
-    days: Annotated[int, Meta(ge=1, le=731)] = 14
 
 
 class Day(Struct, frozen=True, rename={"day": "date"}):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from ..memory.records import IndexState
-from .common import Input, Json
+from .common import Json
 from .sync import ReplicationStatus
 from .upkeep import UpkeepBrief
 
@@ -239,12 +239,6 @@ class Metrics(Struct, kw_only=True):
     timestamp: str
     agent_id: str
     daemon: dict[str, float]
-
-
-class EventsQuery(Input):
-    """The types to receive: full names, or a prefix such as `memory`. Default: all."""
-
-    types: tuple[str, ...] = ()
 
 
 # The configuration

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from ..memory.records import FileFormat
-from .common import Input, Limit, MemoryId, Offset, RecallLimit, Words, limited_by
+from .common import Input
 from .recall import HitView
 
 Url = Annotated[
@@ -19,40 +19,10 @@ Url = Annotated[
 Token = Annotated[str, Meta(max_length=16_384, description="what opens the database at the url")]
 
 
-class ColdQuery(Input):
-    """Words to search for; without any, the newest memories.
-
-    With words, only the best matches are examined: `recall.candidates`, or up to the end of the
-    page; `total` counts those.
-    """
-
-    query: str = ""
-    limit: Limit = 10
-    offset: Offset = 0
-
-
-class DatabaseBody(Input):
-    """A database; default: the agent's own replica, whose `token` may be left out.
-
-    Any other database is opened for this call only, and needs the role `admin`, since the daemon
-    connects to it.
-    """
-
-    url: Url | None = None
-    token: Token | None = None
-
-
 class Initialized(Struct):
     """The tables exist."""
 
     initialized: bool = True
-
-
-class ColdSearchBody(DatabaseBody, kw_only=True):
-    """Words to search for in the whole database; without any, the most important memories."""
-
-    query: Words = ""
-    limit: RecallLimit = 10
 
 
 class ColdFound(Struct):
@@ -62,18 +32,6 @@ class ColdFound(Struct):
 
 
 # Replication
-
-
-class BackupQuery(Input):
-    """Whether the archive is sealed; this device must have the keys of `thermocline seal`."""
-
-    seal: bool = False
-
-
-class RestoreBody(Input):
-    """What to do: `verify`, the only action of a running daemon."""
-
-    verify: Annotated[bool, Meta(extra_json_schema={"const": True})]
 
 
 class Verification(Struct, frozen=True, kw_only=True):
@@ -231,17 +189,6 @@ class SyncStatus(ReplicationStatus, frozen=True, kw_only=True):
     rounds: list[SyncRound] = []
 
 
-class SyncBody(DatabaseBody, kw_only=True):
-    """What to replicate now: everything, or, with `critical`, only the hot state and the tree.
-
-    A database other than the agent's own is sent only these, once, or in their place the named
-    `memories`.
-    """
-
-    critical: bool = False
-    memories: Annotated[tuple[MemoryId, ...], limited_by("limits.max_batch")] = ()
-
-
 class Synced(Struct):
     """The result. `refused` rows were received and are not valid."""
 
@@ -304,11 +251,13 @@ class DeviceRejoined(Struct):
 # Importing
 
 
-class ImportBody(DatabaseBody, kw_only=True):
+class ImportBody(Input):
     """What to import: a `text`, entries of another system, or the database at `url`.
 
     Attributes:
         text: the content of a file, which is called `name` and was `written_at`.
+        url: of a database, which is opened for this call only and needs the role `admin`, since the
+            daemon connects to it; its `token` may be left out of the agent's own replica's.
         `memories`: records as in warm-memory.json, each with a stable `id`; a known one is changed
             if its `updated_at` is later than the change here. Secrets in them are replaced.
         `experiences`: the same for experiences.
@@ -318,6 +267,8 @@ class ImportBody(DatabaseBody, kw_only=True):
     """
 
     text: str | None = None
+    url: Url | None = None
+    token: Token | None = None
     memories: list[dict[str, Any]] | None = None
     experiences: list[dict[str, Any]] | None = None
     distil: bool = False

@@ -7,20 +7,11 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Entity as Entity
-from ..memory.records import EntityType
 from ..memory.records import Pair as Pair
 from ..memory.tree_nodes import NamedCategory
 from .common import (
-    CategoryPath,
-    Endpoint,
-    Input,
     Json,
-    Limit,
-    Offset,
     PageOf,
-    RecallLimit,
-    Words,
-    limited_by,
 )
 
 
@@ -40,25 +31,12 @@ class TreeView(Struct):
     max_children: int
 
 
-class CategoryBody(Input):
-    """A category to add, with its missing parents."""
-
-    path: CategoryPath
-    desc: str = ""
-
-
 class CategoryAdded(Struct):
     """Whether the category exists now; `made` tells whether it is new."""
 
     path: str
     added: bool
     made: bool
-
-
-class CategoryQuery(Input):
-    """The category."""
-
-    path: CategoryPath
 
 
 class CategoryRemoved(Struct):
@@ -68,38 +46,12 @@ class CategoryRemoved(Struct):
     removed: bool
 
 
-class RenameBody(Input):
-    """The category, and its new path, which must not exist yet."""
-
-    path: CategoryPath
-    to: CategoryPath
-
-
 class CategoryRenamed(Struct):
     """The category and all below it are renamed; `memories` counts those refiled."""
 
     path: str
     to: str
     memories: int
-
-
-class TreeSearchBody(Input):
-    """Words to find categories by.
-
-    In mode `llm` the configured model, or the server at `llm_endpoint`, names them; without its
-    answer the words do, and `why` says so. `llm_endpoint` needs the role `write`.
-    """
-
-    query: Words
-    mode: Literal["keyword", "llm"] = "keyword"
-    limit: RecallLimit = 5
-    llm_endpoint: Endpoint | None = None
-
-
-class TreeSearchQuery(Input):
-    """The question for a model."""
-
-    query: Words
 
 
 class CategoryHit(NamedCategory, frozen=True, kw_only=True):
@@ -143,27 +95,6 @@ class RebuildUndone(Struct):
 _Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class GraphQuery(Input):
-    """The entity to start from, and the maximum number of relations away from it.
-
-    Without an entity: those that most memories name, at most `limit`.
-    """
-
-    entity: Annotated[str, Meta(min_length=1)] | None = None
-    depth: Annotated[int, Meta(ge=0, le=5)] = 2
-    limit: Annotated[int, Meta(ge=1, le=200)] = 20
-
-
-class EntityChanges(Input):
-    """What a person states of an entity; fields left out stay.
-
-    `aliases` replaces the list: an alias that is itself an entity is merged into this one.
-    """
-
-    type: EntityType | UnsetType = UNSET
-    aliases: Annotated[list[_Name], Meta(max_length=50)] | UnsetType = UNSET
-
-
 class Graph(Struct):
     """The entity first, then the nearest; if no memory names it, `message` says so."""
 
@@ -201,12 +132,6 @@ class HotUpdated(Struct):
     warnings: list[str] | UnsetType = UNSET
 
 
-class HotEntryQuery(Input):
-    """A key of the identity or profile, the name of a project, or the text of another entry."""
-
-    name: str
-
-
 class HotRemoved(Struct):
     """The removed entry."""
 
@@ -220,12 +145,6 @@ class HotRebuilt(Struct):
     output: str
     size_bytes: int
     max_bytes: int
-
-
-class SectionBody(Input):
-    """Whether the daemon writes its section into MEMORY.md."""
-
-    written: bool
 
 
 class HotSection(Struct):
@@ -244,22 +163,8 @@ class HotSection(Struct):
 Key = Annotated[str, Meta(max_length=256, description="not blank")]
 
 
-class PairQuery(Input):
-    """Which pairs to list."""
-
-    prefix: str = ""
-    limit: Limit = 100
-    offset: Offset = 0
-
-
 class PairPage(PageOf[Pair]):
     """A page of pairs in the order of their keys, and their total number."""
-
-
-class PairBody(Input):
-    """The value to store; it may be empty."""
-
-    value: Annotated[str, limited_by("limits.max_text_bytes")]
 
 
 class PairStored(Pair, frozen=True, kw_only=True):

@@ -195,19 +195,6 @@ def tools_of(preset: str) -> tuple[Tool, ...]:
     return tools
 
 
-class ToolsQuery(Input):
-    """A preset of tools, and the form of the list."""
-
-    tools: Preset = "default"
-    format: ToolFormat = "mcp"
-
-
-class ToolQuery(Input):
-    """The preset of the tool; default: the first with it of ours, ScalyClaw's, profClaw's."""
-
-    tools: Preset | None = None
-
-
 class ToolList(Struct):
     """The tools in the form that was asked for."""
 

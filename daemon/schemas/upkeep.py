@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from ..memory.records import Metadata, Omission
-from .common import Endpoint, Input, Method
+from .common import Method
 
 Step = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot", "report"]
 ConsolidationMode = Literal["quick", "daily", "monthly", "full"]
-
-
-class ConsolidateBody(Input):
-    """How much to do; with `dry_run` only report what would be done.
-
-    `llm_endpoint` names a model to ask in place of the configured one.
-    """
-
-    mode: ConsolidationMode = "quick"
-    dry_run: bool = False
-    llm_endpoint: Endpoint | None = None
 
 
 class Scores(Struct, frozen=True):
@@ -82,14 +71,6 @@ class Consolidated(Struct, frozen=True, kw_only=True):
     model_error: str | UnsetType = UNSET
     report: tuple[str, ...] | UnsetType = UNSET
     report_file: str | UnsetType = UNSET
-
-
-class IngestBody(Input):
-    """The number of days whose notes are read, today included; `dry_run` stores nothing."""
-
-    days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
-    dry_run: bool = False
-    llm_endpoint: Endpoint | None = None
 
 
 class TakenIn(Struct, frozen=True):
@@ -222,13 +203,6 @@ class UpkeepStatus(Struct, frozen=True):
             next=None if first is None else first.name,
             next_at=None if first is None else first.next,
         )
-
-
-class ValidateBody(Input):
-    """A `text`, and the name of its file; without both, today's note is read."""
-
-    text: str | None = None
-    file: Annotated[str, Meta(max_length=4_096)] | None = None
 
 
 class Validated(Struct, kw_only=True):
