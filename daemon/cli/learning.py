@@ -55,16 +55,8 @@ _EXPERIENCE: Final = ("{id}", "{weight:share}", "{type}", "{last_used_at:ago}", 
 _show_experiences = page("experiences", *_EXPERIENCE, empty="no experiences")
 
 
-def _show_similar(answer: Answer, _: Answer) -> None:
-    if answer["experiences"]:
-        _show_experiences(answer, {})
-    if answer.get("why"):
-        say(visible(answer["why"]))
-
-
 def _show_pruned(answer: Answer, _: Answer) -> None:
-    if answer["pruned"]:
-        page("pruned", *_EXPERIENCE)(answer, {})
+    page("pruned", *_EXPERIENCE, empty="")(answer, {})
     count = number_of(len(answer["pruned"]), "experience", "experiences")
     print(f"{'pruned' if answer['done'] else 'would prune'} {count}, {answer['kept']} left")
 
@@ -82,8 +74,7 @@ def _observe_experiences(args: Args, client: Caller) -> Shown:
     answer = client.call("POST /api/experiences/observe", **fields)
 
     def show() -> None:
-        if answer["stored"]:
-            page("stored", *_EXPERIENCE)(answer, {})
+        page("stored", *_EXPERIENCE, empty="")(answer, {})
         print(f"stored {len(answer['stored'])}, told again {len(answer['known'])}")
         say_skipped(answer)
 
@@ -213,7 +204,7 @@ VERBS: Final = {
             "list", "GET /api/experiences", _show_experiences,
             "type user min_weight limit offset",
         ),
-        Form("search TEXT", "GET /api/experiences/search", _show_similar, "tags limit"),
+        Form("search TEXT", "GET /api/experiences/search", _show_experiences, "tags limit"),
         Form(
             "add INTENT", "POST /api/experiences", "added {id}",
             "type! solution! tags user success_score weight",

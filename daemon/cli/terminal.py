@@ -144,7 +144,8 @@ def page(
 ) -> Callable[[Any, Mapping[str, Any]], None]:
     """A function that shows the list `name` of an answer, a line each, and how many more exist.
 
-    The `cells` are templates or functions of an entry; `empty` is said without one.
+    The `cells` are templates or functions of an entry. Without one the answer's `why` is said, or
+    `empty`.
     """
 
     def show(answer: Any, fields: Mapping[str, Any]) -> None:
@@ -154,8 +155,10 @@ def page(
             for entry in entries
         )
         total, offset = answer.get("total", len(entries)), fields.get("offset", 0)
-        if not entries:
-            say(empty if not offset else f"nothing beyond {total}")
+        if not entries and offset:
+            say(f"nothing beyond {total}")
+        elif not entries and (why := answer.get("why") or empty):
+            say(visible(why))
         elif (shown := offset + len(entries)) < total:
             say(f"{len(entries)} of {total}; more with --offset {shown}")
 

@@ -188,18 +188,15 @@ def _absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links stay
 
 
-def _index_list(args: Args, client: Caller) -> Shown:
-    fields = args.present("prefix", "limit", "offset")
-    answer = client.call("GET /api/files/list", left_out=bool(args.left_out), **fields)
-    show = page(
+def _show_files(answer: Answer, fields: Answer) -> None:
+    page(
         "results",
         lambda file: moment(file["modified_at"]) if file.get("modified_at") else "",
         "{size:size}",
         lambda file: file.get("reason") or number_of(file["chunks"], "chunk", "chunks"),
         *("{path}", "{title}"),
-        empty="nothing is left out" if args.left_out else "no files",
-    )
-    return lambda: show(answer, fields)
+        empty="nothing is left out" if fields.get("left_out") else "no files",
+    )(answer, fields)
 
 
 def _index_search(args: Args, client: Caller) -> Shown:
@@ -213,8 +210,7 @@ def _index_search(args: Args, client: Caller) -> Shown:
 def _show_chunks(answer: Answer) -> None:
     if answer.get("auto_synced") is False:
         say("some files are still being read: thermocline index status")
-    empty = answer.get("why") or "nothing found"
-    page("chunks", "{score:share}", "{id}", "{heading}", "{text:line}", empty=empty)(answer, {})
+    page("chunks", "{score:share}", "{id}", "{heading}", "{text:line}")(answer, {})
 
 
 _SYNCED: Final = (
@@ -271,7 +267,9 @@ VERBS: Final = {
         Form("status", "GET /api/files/stats", _show_index, "", _SECONDS),
         Form("add PATH", _index_add, seconds=_SECONDS, options=""),
         Form("remove PATH", _index_remove, seconds=_SECONDS, options=""),
-        Form("list [PREFIX]", _index_list, "", "limit offset left_out", _SECONDS),
+        Form(
+            "list [PREFIX]", "GET /api/files/list", _show_files, "limit offset left_out", _SECONDS
+        ),
         Form("search QUERY", _index_search, "", "limit session min_score", _SECONDS),
         Form("sync", "POST /api/files/sync", _SYNCED, "", _SECONDS),
         options="""

@@ -89,74 +89,62 @@ class FilesView(ResourceView):
 
     def parts(self) -> Mapping[str, Part[Any]]:
         return {
-            "files": self._files_part(),
-            "problems": self._problems_part(),
-            "paths": self._paths_part(),
-            "found": self._results_part(),
+            "files": Part[IndexedFile](
+                "Files",
+                [
+                    Column("File", 0, self._file, keep_end=True),
+                    # A file that is not indexed has a mark in place of the number.
+                    Column("Chunks", 6, lambda r: "!" if r.reason else f"{r.chunks:,}", right=True),
+                    Column("Lines", 7, lambda row: f"{row.lines:,}", least=62, right=True),
+                    Column("Size", 9, lambda row: size(row.size), least=70, right=True),
+                    Column("Changed", 10, self._changed, least=44, right=True),
+                ],
+                lambda row: row.path,
+                "no file is watched: a adds a folder",
+                rows=lambda: self._files,
+                copied=lambda row: row.path,
+                count=lambda: f" {self._total:,}",
+            ),
+            "problems": Part[IndexedFile](
+                "Not indexed",
+                [
+                    Column("File", 24, self._file, keep_end=True),
+                    Column("Not indexed because", 0, lambda row: plain(row.reason)),
+                ],
+                lambda row: row.path,
+                "every watched file is indexed",
+                rows=lambda: self._problems,
+                copied=lambda row: row.path,
+                count=lambda: f" {len(self._problems):,}",
+            ),
+            "paths": Part[WatchedPath](
+                "Watched",
+                [
+                    Column("Watched path", 0, lambda row: self.shown(row.path), keep_end=True),
+                    Column("By", 9, lambda row: row.origin),
+                    Column("State", 9, lambda row: "! missing" if row.missing else "✓ there"),
+                ],
+                lambda row: row.path,
+                "nothing is watched: a adds a folder",
+                rows=lambda: self._stats.paths if self._stats else (),
+                copied=lambda row: row.path,
+                count=lambda: f" {len(self._stats.paths):,}" if self._stats else "",
+            ),
+            "found": Part[FoundChunk](
+                "Search",
+                [
+                    Column("Score", 5, lambda row: f"{row.score:.2f}", right=True),
+                    Column("Where", 26, self._where, keep_end=True),
+                    Column("Heading", 0, lambda row: self.shown(row.heading or row.text)),
+                ],
+                lambda row: row.id,
+                "no part of a file answers: / searches",
+                rows=lambda: self._chunks,
+                copied=lambda row: f"{row.path}:{row.start_line}",
+                detail=self._text,
+                count=lambda: f" {len(self._chunks)}" if self.typed else "",
+            ),
         }
-
-    def _files_part(self) -> Part[IndexedFile]:
-        return Part[IndexedFile](
-            "Files",
-            [
-                Column("File", 0, self._file, keep_end=True),
-                # A file that is not indexed has a mark in place of the number.
-                Column("Chunks", 6, lambda r: "!" if r.reason else f"{r.chunks:,}", right=True),
-                Column("Lines", 7, lambda row: f"{row.lines:,}", least=62, right=True),
-                Column("Size", 9, lambda row: size(row.size), least=70, right=True),
-                Column("Changed", 10, self._changed, least=44, right=True),
-            ],
-            lambda row: row.path,
-            "no file is watched: a adds a folder",
-            rows=lambda: self._files,
-            copied=lambda row: row.path,
-            count=lambda: f" {self._total:,}",
-        )
-
-    def _problems_part(self) -> Part[IndexedFile]:
-        return Part[IndexedFile](
-            "Not indexed",
-            [
-                Column("File", 24, self._file, keep_end=True),
-                Column("Not indexed because", 0, lambda row: plain(row.reason)),
-            ],
-            lambda row: row.path,
-            "every watched file is indexed",
-            rows=lambda: self._problems,
-            copied=lambda row: row.path,
-            count=lambda: f" {len(self._problems):,}",
-        )
-
-    def _paths_part(self) -> Part[WatchedPath]:
-        return Part[WatchedPath](
-            "Watched",
-            [
-                Column("Watched path", 0, lambda row: self.shown(row.path), keep_end=True),
-                Column("By", 9, lambda row: row.origin),
-                Column("State", 9, lambda row: "! missing" if row.missing else "✓ there"),
-            ],
-            lambda row: row.path,
-            "nothing is watched: a adds a folder",
-            rows=lambda: self._stats.paths if self._stats else (),
-            copied=lambda row: row.path,
-            count=lambda: f" {len(self._stats.paths):,}" if self._stats else "",
-        )
-
-    def _results_part(self) -> Part[FoundChunk]:
-        return Part[FoundChunk](
-            "Search",
-            [
-                Column("Score", 5, lambda row: f"{row.score:.2f}", right=True),
-                Column("Where", 26, self._where, keep_end=True),
-                Column("Heading", 0, lambda row: self.shown(row.heading or row.text)),
-            ],
-            lambda row: row.id,
-            "no part of a file answers: / searches",
-            rows=lambda: self._chunks,
-            copied=lambda row: f"{row.path}:{row.start_line}",
-            detail=self._text,
-            count=lambda: f" {len(self._chunks)}" if self.typed else "",
-        )
 
     def _file(self, row: IndexedFile) -> Text:
         return self.shown(self._short(row.path))

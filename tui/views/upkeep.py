@@ -137,29 +137,34 @@ class UpkeepView(ResourceView):
                 copied=lambda row: self._all_of(row).plain,
                 detail=self._all_of,
             ),
-            "purposes": self._purposes_part(),
+            "purposes": Part[Usage](
+                "Model",
+                [
+                    Column("Purpose", 0, lambda row: plain(row[0])),
+                    Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
+                    Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
+                    Column("Failed", 6, _failed, right=True),
+                    Column("Tokens", 15, _tokens, least=72, right=True),
+                    Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
+                    Column(
+                        "p50", 7, lambda row: seconds_of(row[1].p50_seconds), least=76, right=True
+                    ),
+                    Column(
+                        "p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True
+                    ),
+                    Column(
+                        "Last failure", 16, lambda row: plain(row[1].last_error or "-"), least=104
+                    ),
+                ],
+                lambda row: row[0],
+                "",
+                rows=lambda: (
+                    [*status.llm.purposes.items()] if (status := self.snapshot.status) else []
+                ),
+                copied=lambda row: row[1].last_error or row[0],
+                above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
+            ),
         }
-
-    def _purposes_part(self) -> Part[Usage]:
-        return Part[Usage](
-            "Model",
-            [
-                Column("Purpose", 0, lambda row: plain(row[0])),
-                Column("Calls", 6, lambda row: f"{row[1].calls:,}", right=True),
-                Column("Cached", 6, lambda row: f"{row[1].cached:,}", least=48, right=True),
-                Column("Failed", 6, _failed, right=True),
-                Column("Tokens", 15, _tokens, least=72, right=True),
-                Column("Cost", 8, lambda row: f"${row[1].cost:.4f}", right=True),
-                Column("p50", 7, lambda row: seconds_of(row[1].p50_seconds), least=76, right=True),
-                Column("p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True),
-                Column("Last failure", 16, lambda row: plain(row[1].last_error or "-"), least=104),
-            ],
-            lambda row: row[0],
-            "",
-            rows=lambda: [*status.llm.purposes.items()] if (status := self.snapshot.status) else [],
-            copied=lambda row: row[1].last_error or row[0],
-            above=[Facts(_LABEL), Gauge("budget", label_columns=_LABEL)],
-        )
 
     def reset(self) -> None:
         self.status: schemas.UpkeepStatus | None = None
