@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from pathlib import Path
 
 from ..client.errors import ApiError
 from ..client.wording import number_of
@@ -91,7 +92,9 @@ def _observe(args: Args, client: Caller) -> Shown:
     names_model = args.llm or args.llm_endpoint or args.rules
     refuse(args.turns and (args.later or args.end or names_model), "--turns stands alone")
     refuse(args.later and names_model, "give either --later, or --llm, --llm-endpoint and --rules")
-    body = args.present("conversation") | messages_in(text_in(args.file))
+    name = args.conversation or Path(args.file).stem.strip("-")
+    refuse(not name, "give standard input a --conversation: its name")
+    body = {"conversation": name} | messages_in(text_in(args.file))
     if args.turns:
         stored = client.call("POST /api/turns", **body)
         say_skipped(stored)
@@ -196,10 +199,10 @@ VERBS: Final = {
         ),
     ),
     "observe": Verb(
-        Form("FILE", _observe, options="conversation! turns later end llm llm_endpoint rules"),
+        Form("FILE", _observe, options="conversation turns later end llm llm_endpoint rules"),
         options="""
         FILE                 the conversation; - reads it from stdin
-        --conversation NAME  its name, for all its turns
+        --conversation NAME  its name, for all its turns; default: the file's
         --turns              store the turns themselves, in place of the facts
         --later              let the daemon read it after a pause
         --end                the conversation is over: sum it up
@@ -211,7 +214,7 @@ VERBS: Final = {
             'The file has lines such as "Ada: I like tea", or is a JSON list of messages as\n'
             "models' providers take them (role, content, name).\n\n"
             "examples:\n"
-            "  thermocline observe talk.txt --conversation standup\n"
+            "  thermocline observe standup.txt\n"
             "  thermocline observe messages.json --conversation 4711 --turns"
         ),
     ),

@@ -110,7 +110,8 @@ def _weights(flag: str, text: str) -> dict[str, float]:
 
 _KINDS: Final[dict[str, Callable[[str, str], Any]]] = {
     "N": whole,
-    "0-1": number,
+    # Importance has a scale of whole numbers, too.
+    "0-1": lambda flag, text: int(text) if text.isdecimal() else number(flag, text),
     "DAYS": number,
     "SECONDS": number,
     "JSON": json_of,

@@ -161,7 +161,7 @@ def test_a_subject_that_the_text_names_is_not_shown_twice(shell):
 def test_update_changes_only_what_is_named(shell):
     memory_id = shell.json("store", "old", "--tag", "a", "--subject", "s")["id"]
     assert shell.out("update", memory_id[:8], "--text", "new") == f"updated {memory_id[:8]}\n"
-    got = shell.json("update", memory_id, "--no-tags", "--importance", "0.9")
+    got = shell.json("update", memory_id, "--no-tags", "--importance", "9")
     assert (got["updated"], got["text"], got["tags"], got["subject"], got["importance"]) == (
         True, "new", [], "s", 0.9,
     )  # fmt: skip

@@ -72,9 +72,9 @@ def test_a_mode_without_a_model_asks_none(shell):
 
 
 def test_a_conversation_is_observed_from_a_file(shell, tmp_path, call):
-    talk = tmp_path / "talk.txt"
+    talk = tmp_path / "t.txt"
     talk.write_text("Maya: I moved to Berlin in March\nTom: We decided to visit in May.\n")
-    out, _ = shell.run("observe", str(talk), "--conversation", "t")
+    out, _ = shell.run("observe", str(talk))
     assert "stored 2 facts of 2 turns" in out
     out, _ = shell.run("observe", str(talk), "--conversation", "t", "--turns")
     assert out == "stored 2 turns\n"

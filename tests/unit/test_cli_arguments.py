@@ -184,7 +184,7 @@ def test_help_is_a_verb_too(words, first, capsys):
     (["distill", "a", "--category", "x"], "--category needs --store"),
     (["distill", "a", "--rules", "--llm"], "give either --rules or a model"),
     (["observe"], "observe needs FILE"),
-    (["observe", "-"], "observe needs --conversation"),
+    (["observe", "-"], "give standard input a --conversation"),
     (["observe", "-", "--conversation", "c", "--turns", "--end"], "--turns stands alone"),
     (["observe", os.devnull, "--conversation", "c", "--rules", "--llm"], "either --rules or"),
     (["observe", "-", "--conversation", "c", "--later", "--rules"], "give either --later, or"),
