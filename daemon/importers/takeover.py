@@ -96,12 +96,9 @@ def _roots(place: AgentPaths) -> list[tuple[Path, Path]]:
 
 def _free_hidden(tx: Transaction) -> None:
     """Restore memories whose merge target was lost: they would stay hidden forever."""
-    hidden = tx.db.execute(
-        "SELECT id FROM memories WHERE merged_into IS NOT NULL"
-        " AND merged_into NOT IN (SELECT id FROM memories)"
-    ).fetchall()
-    for (key,) in hidden:
-        memory_rows.restore_merged(tx, memory_rows.there(tx, key))
+    hidden = "merged_into IS NOT NULL AND merged_into NOT IN (SELECT id FROM memories)"
+    for memory in memory_rows.select(tx.db, hidden):
+        memory_rows.restore_merged(tx, memory)
 
 
 def _has_files(folder: Path) -> bool:

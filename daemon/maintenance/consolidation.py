@@ -24,7 +24,7 @@ from ..errors import ModelUnavailable
 from ..memory import tree as trees
 from ..memory.hot import document_size
 from ..memory.hot.state import HOT_MEMORIES
-from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, entry_score, tier_of
+from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, score_of, tier_of
 from ..runtime import atomic
 from ..schemas.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import limits
@@ -257,7 +257,7 @@ async def _report(work: Work) -> Facts:
 
 def _scores(db: sqlite3.Connection, now: float, rules: Rules) -> Scores:
     tiers = Counter(
-        tier_of(entry_score(entry, now, rules.scoring)) for entry in limits.warm_entries(db)
+        tier_of(score_of(entry, now, rules.scoring)) for entry in limits.warm_entries(db)
     )
     return Scores(tiers["hot"], tiers["warm"], tiers["cold"], tiers["frozen"])
 

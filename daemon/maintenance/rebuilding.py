@@ -17,6 +17,7 @@ from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..schemas.tiers import RebuildUndone
 from ..store.agent_store import AgentStore
 from ..store.database import meta
+from ..store.database.connection import to_json
 from ..store.database.transaction import Transaction
 from ..store.records import memories, memory_rows, tree_rows
 
@@ -85,7 +86,7 @@ def _placed(db: sqlite3.Connection, operations: Sequence[TreeChange]) -> dict[st
     rows = db.execute(
         "SELECT id, category, archived_at IS NOT NULL FROM memories"
         " WHERE merged_into IS NULL AND id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(ids).decode(),),
+        (to_json(ids),),
     )
     return {key: Placed(category, bool(archived)) for key, category, archived in rows}
 
@@ -130,7 +131,7 @@ def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> dict[str, str]:
     single = [key for step in rebuilt.steps if isinstance(step, Move) for key in step.ids]
     rows = db.execute(
         "SELECT id, category FROM memories WHERE category IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(whole).decode(),),
+        (to_json(whole),),
     )
     return _categories(db, single) | dict(rows.fetchall())
 
@@ -138,7 +139,7 @@ def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> dict[str, str]:
 def _categories(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
     rows = db.execute(
         "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(ids)).decode(),),
+        (to_json([*ids]),),
     )
     return dict(rows.fetchall())
 

@@ -25,6 +25,7 @@ from ..memory.scoring import COLD, YEAR
 from ..schemas.memory import Tidied, TidyPair
 from ..store import limits
 from ..store.agent_store import AgentStore
+from ..store.database.connection import to_json
 from ..store.database.transaction import Transaction
 from ..store.records import memories, memory_rows, merging, similar
 from ..store.records.selecting import living_after, living_at, teach_score
@@ -205,7 +206,7 @@ def _next_forgettable(
 
 def _forget(tx: Transaction, before: float, frozen: Sequence[_Forgettable]) -> int:
     teach_score(tx.db, tx.now, tx.rules.scoring)
-    ids = msgspec.json.encode([key for _, key in frozen]).decode()
+    ids = to_json([key for _, key in frozen])
     still = "AND id IN (SELECT value FROM json_each(?3))"
     keys = tx.db.execute(_FORGETTABLE + still, (before, COLD, ids)).fetchall()
     for _, key in keys:

@@ -48,25 +48,19 @@ def index_words(text: str) -> list[str]:
     return [word for word in words if word.strip("_")] if "_" in cut else words
 
 
-def _lower(char: str) -> str:
-    """`char` in lower case, if the index ignores its case.
+class _Letters(dict[int, str]):
+    """Each character in lower case, or a blank if it is of no word; filled as they come.
 
     The index uses an older version of Unicode than Python, and does not fold newer capitals. Unlike
     `casefold`, this keeps "ß", as the index does.
     """
-    return char.lower() if unicodedata.ucd_3_2_0.category(char) in {"Lu", "Lt"} else char
-
-
-def _in_word(char: str) -> bool:
-    return char == "_" or char.isalnum() or unicodedata.category(char) in _IN_WORDS
-
-
-class _Letters(dict[int, str]):
-    """Each character in lower case, or a blank if it is of no word; filled as they come."""
 
     def __missing__(self, code: int) -> str:
-        char = chr(code)
-        self[code] = result = _lower(char) if _in_word(char) else " "
+        char = letter = chr(code)
+        if unicodedata.ucd_3_2_0.category(char) in {"Lu", "Lt"}:
+            letter = char.lower()
+        in_word = char == "_" or char.isalnum() or unicodedata.category(char) in _IN_WORDS
+        self[code] = result = letter if in_word else " "
         return result
 
 

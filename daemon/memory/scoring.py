@@ -70,7 +70,7 @@ def score(
     return max(value, HOT) if pinned else value
 
 
-def score_of(memory: Memory, now: float, scoring: Scoring) -> float:
+def score_of(memory: Memory | WarmEntry, now: float, scoring: Scoring) -> float:
     """The score of `memory` at the time `now`."""
     importance, created_at, uses = memory.importance, memory.created_at, memory.access_count
     return score(importance, created_at, uses, now, scoring, pinned=memory.pinned)
@@ -183,9 +183,7 @@ def overflow(
     total = sum(entry.size + 1 for entry in staying) + 1
     if not staying or total <= max_bytes:
         return leaving
-    worth = sorted(
-        staying, key=lambda e: (e.pinned, entry_score(e, now, scoring), e.created_at, e.id)
-    )
+    worth = sorted(staying, key=lambda e: (e.pinned, score_of(e, now, scoring), e.created_at, e.id))
     for entry in worth:
         leaving.append(entry.id)
         total -= entry.size + 1
@@ -205,14 +203,8 @@ def expired_from_warm(
         entry.id
         for entry in entries
         if now - entry.created_at > limits.retention_days * DAY
-        and entry_score(entry, now, scoring) < limits.eviction_threshold
+        and score_of(entry, now, scoring) < limits.eviction_threshold
     ]
-
-
-def entry_score(entry: WarmEntry, now: float, scoring: Scoring) -> float:
-    """The score of a warm memory at `now`."""
-    importance, created_at, uses = entry.importance, entry.created_at, entry.access_count
-    return score(importance, created_at, uses, now, scoring, pinned=entry.pinned)
 
 
 def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:

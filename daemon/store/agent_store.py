@@ -28,7 +28,7 @@ from .database.memory_database import (
 )
 from .database.transaction import StateFile
 from .engine import CHECKED, REBUILT, Engine, files_of, start_engine
-from .eraser import Eraser
+from .erasure import Eraser
 from .kinds import rebuild_indexes
 from .limits import enforce_all_limits, is_due
 from .readers import Readers, WriteHealth, probe, take_room

@@ -29,7 +29,7 @@ from ..runtime import atomic
 from .agent_paths import AgentPaths, StoreContext
 from .agent_store import AgentStore
 from .database import chunk_database
-from .database.connection import register_functions
+from .database.connection import register_functions, scalar
 from .database.memory_database import FILE_NAME, migrate
 from .database.schema import MIGRATIONS
 from .database.transaction import Transaction
@@ -334,15 +334,13 @@ def _on_empty(read: Callable[[sqlite3.Connection], T]) -> T:
 def require_room(db: sqlite3.Connection, agent: str, quotas: Quotas) -> None:
     """Raise `QuotaReached` if the agent has its maximum number of memories or of bytes."""
     if quotas.memories:
-        (memories,) = db.execute("SELECT count(*) FROM memories").fetchone()
+        memories = scalar(db, "SELECT count(*) FROM memories")
         if memories >= quotas.memories:
             raise _reached(agent, f"{memories} memories", "quotas.memories")
     if quotas.megabytes:
         # Without free pages: deleting makes room at once.
-        pages, free, size = (
-            db.execute(f"PRAGMA main.{name}").fetchone()[0]
-            for name in ("page_count", "freelist_count", "page_size")
-        )
+        names = ("page_count", "freelist_count", "page_size")
+        pages, free, size = (scalar(db, f"PRAGMA main.{name}") for name in names)
         megabytes = (pages - free) * size / (1 << 20)
         if megabytes >= quotas.megabytes:
             raise _reached(agent, f"{megabytes:.1f} MB", "quotas.megabytes")

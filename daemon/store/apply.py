@@ -29,6 +29,7 @@ from ..errors import InvalidInput, StoreDamaged, ThermoclineError
 from ..memory.records import is_outside
 from . import limits
 from .database import rows
+from .database.connection import column, scalar
 from .database.rows import JoinResult, Kind
 from .database.transaction import Transaction
 from .kinds import KINDS, kind_of
@@ -84,7 +85,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
 
 def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterator[Row]:
     """Every row, deleted or of other releases' kinds too; `StoreDamaged` if not valid."""
-    result = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
+    result = {*column(db, "SELECT DISTINCT kind FROM rows"), *KINDS}
     if None in result:
         raise StoreDamaged("cannot trust the rows: one is of no kind")
     for name in sorted(result if kinds is None else result & set(kinds)):
@@ -95,7 +96,7 @@ def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterato
 def counts(db: sqlite3.Connection) -> dict[str, int]:
     """The number of live rows of each kind."""
     result = dict(db.execute("SELECT kind, count(*) FROM rows WHERE live GROUP BY kind").fetchall())
-    memory = db.execute("SELECT count(*) FROM memories").fetchone()[0]
+    memory = scalar(db, "SELECT count(*) FROM memories")
     return {"memory": memory, **result} if memory else result
 
 
@@ -256,10 +257,8 @@ def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -
     """Resolve fields that both sides changed: join what can be joined, keep the lost value."""
     if not kind.history or not kind.lives(ours) or not kind.lives(theirs) or ours == theirs:
         return JoinResult()
-    waiting = tx.db.execute(
-        "SELECT base FROM outbox WHERE kind = ? AND id = ?", ours.key
-    ).fetchone()
-    if waiting is None:
+    waiting = column(tx.db, "SELECT base FROM outbox WHERE kind = ? AND id = ?", *ours.key)
+    if not waiting:
         return JoinResult()
     base = history.find(tx.db, waiting[0]) if waiting[0] is not None else None
     clashing = _clashes(kind, base, ours, theirs)
@@ -290,25 +289,18 @@ def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
     ]
 
 
-def _repair_links(tx: Transaction, came: Iterable[Received | Row]) -> None:
+def _repair_links(tx: Transaction, came: Sequence[Received | Row]) -> None:
     """Repair links between rows that are each valid but inconsistent together."""
-    rows_ = list(map(_row, came))
-    if any(row.kind == memory_rows.KIND.name and _may_loosen(row) for row in rows_):
+    memories = [row.data for row in map(_row, came) if row.kind == memory_rows.KIND.name]
+    # A deleted memory may leave a link dangling, a new link may close a circle.
+    if any(not data or data.keys() & {"merged_into", "superseded_by"} for data in memories):
         merging.repair_links(tx)
-    if any(row.kind == tree_rows.KIND.name and not row.data for row in rows_):
-        homeless = tx.db.execute(
-            "SELECT DISTINCT category FROM memories WHERE category NOT IN (SELECT path FROM tree)"
-        ).fetchall()
-        for (category,) in homeless:
+    if any(row.kind == tree_rows.KIND.name and not row.data for row in map(_row, came)):
+        filed = "SELECT DISTINCT category FROM memories"
+        for category in column(tx.db, f"{filed} WHERE category NOT IN (SELECT path FROM tree)"):
             tree_rows.ensure(tx, category)
 
 
-def _may_loosen(row: Row) -> bool:
-    """Whether a new memory may leave a link dangling, or in a circle."""
-    return not row.data or "merged_into" in row.data or "superseded_by" in row.data
-
-
-_MEMORY: Final = "memory"
 _LONGEST_LINE: Final = 16_777_216
 
 
@@ -328,7 +320,7 @@ def line_of(row: Row, *, to_read: bool = False) -> bytes:
         "data": None if data is None else msgspec.Raw(data.encode()),
         "clocks": msgspec.Raw(clocks.encode()),
     }
-    source = row.data.get("source") if to_read and row.kind == _MEMORY else None
+    source = row.data.get("source") if to_read and row.kind == memory_rows.KIND.name else None
     if isinstance(source, str) and is_outside(source):
         whole["quoted_from"] = source
     return msgspec.json.encode(whole) + b"\n"

@@ -24,6 +24,7 @@ from ..runtime.problems import Problems
 from . import kinds, state_files
 from .agent_paths import AgentPaths, StoreContext
 from .database import chunk_database, meta
+from .database.connection import scalar, transaction
 from .database.full_text import is_current
 from .database.memory_database import FILE_NAME, connect_writer, migrate, translate, translated
 from .database.meta import read_clock
@@ -91,7 +92,7 @@ def open_database(
 def _refuse_blank(place: AgentPaths, context: StoreContext) -> None:
     """Refuse a database without tables beside state files: it has lost their content."""
     with translated(place.database), closing(connect_writer(place.database)) as db:
-        blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+        blank = not scalar(db, "SELECT 1 FROM sqlite_schema LIMIT 1")
     if blank and context.importer.is_there(place):
         raise StoreDamaged(f"cannot trust {place.database}: it is empty")
 
@@ -115,18 +116,12 @@ def _fill(
     place: AgentPaths, context: StoreContext, db: sqlite3.Connection, damaged: Path | None
 ) -> dict[str, Any]:
     """Take over all there is, in one transaction, within all limits."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         clock = HybridClock(context.now, *read_clock(db))
         tx = _begin(context, db, clock, WriterCache())
         report = context.importer.take_over(tx, place, damaged)
         enforce_limits(tx)
         state_files.note_present(db, place)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
     return report
 
 
@@ -140,8 +135,7 @@ def _begin(
 def _take_over_workspace(place: AgentPaths, context: StoreContext, db: sqlite3.Connection) -> None:
     """Take over, once, a workspace that was configured after the memory existed."""
     key = f"taken_over:{place.workspace}"
-    known = db.execute("SELECT 1 FROM meta WHERE key = ?", (key,)).fetchone()
-    if place.workspace is None or known is not None:
+    if place.workspace is None or scalar(db, "SELECT 1 FROM meta WHERE key = ?", key):
         return
     if context.importer.is_there(place):
         stamp = atomic.stamp()

@@ -1,10 +1,18 @@
-"""Erases the texts of forgotten memories: from what names them, and from an agent's files."""
+"""Erases the texts of forgotten memories: from what names them, and from an agent's files.
+
+The rows go in the commit that forgets the memories; `Eraser` does the rest soon after it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,15 +20,18 @@ import msgspec
 
 from thermocline.sync import moment_of
 
+from ..errors import ShuttingDown, ThermoclineError, translate_os
 from ..memory.agent_files import EPISODES
 from ..memory.similarity import text_digest, words
 from ..memory.tree_nodes import ROOT, ancestors, title
 from ..runtime import atomic, line_file
 from .agent_paths import AgentPaths
-from .database import rows
+from .database import full_text, rows
+from .database.connection import scalar, to_json
 from .database.transaction import DeletedMemory, Transaction
 from .records import agent_entries, history, hot_rows, memory_rows, notes, tree_rows
 from .records.agent_entries import OwnEntry
+from .writer import Committed
 
 # A shorter text may stand anywhere by chance.
 _LEAST_WORDS: Final = 3
@@ -99,7 +110,7 @@ class Traces:
             left = rest.casefold()
             episode["tags"] = [tag for tag in tags if _has(left, tag) or not _has(gone, tag)]
         episode["summary"] = rest.strip()
-        return msgspec.json.encode(episode).decode() if rest.strip() else None
+        return to_json(episode) if rest.strip() else None
 
     def needles(self) -> list[bytes]:
         """The texts as they stand in files: plain, and within JSON in either way to write it."""
@@ -122,7 +133,7 @@ def erase(tx: Transaction) -> None:
     tx.forgotten = [
         deleted
         for deleted in tx.forgotten
-        if tx.db.execute(still, (text_digest(deleted.text),)).fetchone() is None
+        if scalar(tx.db, still, text_digest(deleted.text)) is None
     ]
     for category in {item.category for item in tx.forgotten}:
         _remove_unused(tx, category)
@@ -197,7 +208,7 @@ def _remove_unused(tx: Transaction, category: str) -> None:
             return
         tree_rows.remove_unused(tx, path)
         rows.erase(tx, tree_rows.KIND, path)
-        if tx.db.execute("SELECT 1 FROM meta WHERE key = 'link'").fetchone() is None:
+        if scalar(tx.db, "SELECT 1 FROM meta WHERE key = 'link'") is None:
             # No other device knows it: its name need not be kept either.
             for table in ("rows", "outbox"):
                 tx.db.execute(f"DELETE FROM {table} WHERE kind = 'category' AND id = ?", (path,))
@@ -226,9 +237,9 @@ def _erase_versions(tx: Transaction, traces: Traces) -> None:
         if text != version["text"]:
             tx.db.execute(
                 "UPDATE history SET data = ? WHERE number = ?",
-                (msgspec.json.encode({**version, "text": text}).decode(), number),
+                (to_json({**version, "text": text}), number),
             )
-    needles = [msgspec.json.encode(text)[1:-1].decode() for text in traces.texts]
+    needles = [to_json(text)[1:-1] for text in traces.texts]
     result = tx.db.execute(
         "SELECT number, data FROM history WHERE kind NOT IN ('memory', 'pair', 'note')"
         " AND data IS NOT NULL"
@@ -287,3 +298,114 @@ def _ascii_json(text: str) -> bytes:
 
 def _has(text: str, tag: object) -> bool:
     return isinstance(tag, str) and tag.casefold() in text
+
+
+_log = logging.getLogger(__name__)
+# Several deletions share a pass, which may rewrite the index.
+_DELAY_SECONDS: Final = 0.5
+_PAUSE_SECONDS: Final = 40.0
+# A reader that began before needs the log; it is tried again after this, at most.
+_LONGEST_WAIT: Final = 1.0
+_CLOSING_SECONDS: Final = 2.0
+
+
+class Eraser:
+    """Erases traces of forgotten memories, words of deleted texts, and the database's log.
+
+    Deleted content is overwritten in the database by its commit. Its words stay in the full text
+    until that is merged, and the log has copies of all pages until it is emptied. `truncate_log`
+    returns False if a reader needs the log.
+    """
+
+    def __init__(
+        self,
+        place: AgentPaths,
+        write: Callable[[Callable[[Transaction], None]], Awaitable[Any]],
+        read: Callable[[Callable[[sqlite3.Connection], Any]], Awaitable[Any]],
+        truncate_log: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._place = place
+        self._write = write
+        self._read = read
+        self._truncate_log = truncate_log
+        self._forgotten: list[DeletedMemory] = []
+        self._is_due = False
+        self._last = -_PAUSE_SECONDS
+        self._task: asyncio.Task[None] | None = None
+        self._busy = asyncio.Lock()
+
+    def note(self, committed: Committed) -> None:
+        """Erase what a commit has deleted, soon."""
+        self._forgotten += committed.forgotten
+        if committed.erased:
+            self.request()
+
+    def request(self) -> None:
+        """Start a pass soon."""
+        self._is_due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(
+                self._run(), name=f"erasure of {self._place.agent}"
+            )
+
+    async def finish(self) -> None:
+        """Erase what is due, before the database is closed, which removes the log."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._is_due:
+            with suppress(ThermoclineError, TimeoutError):
+                async with asyncio.timeout(_CLOSING_SECONDS):
+                    await self.erase_traces()
+                    await self.merge_words()
+
+    async def erase_traces(self) -> None:
+        """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
+
+        A file that cannot be written is tried again.
+        """
+        async with self._busy:
+            number = len(self._forgotten)
+            traces = Traces(self._forgotten)
+            if traces:
+                try:
+                    await asyncio.to_thread(erase_from_files, self._place, traces)
+                except OSError as error:
+                    raise translate_os(error, self._place.folder) from error
+                if await self._read(partial(in_entries, traces=traces)):
+                    await self._write(partial(erase_entries, traces=traces))
+            del self._forgotten[:number]
+
+    async def merge_words(self) -> None:
+        """Merge the full text, which removes the words of deleted texts."""
+        # Bounded: under load every step finds new segments and deleted texts.
+        for _ in range(await self._read(full_text.steps)):
+            if not await self._read(full_text.to_merge):
+                break
+            await self._write(full_text.merge)
+
+    async def _run(self) -> None:
+        while self._is_due:
+            wait = self._last + _PAUSE_SECONDS - time.monotonic()
+            await asyncio.sleep(max(_DELAY_SECONDS, wait))
+            self._last = time.monotonic()
+            self._is_due = False
+            try:
+                await self.erase_traces()
+                await self.merge_words()
+                await self._empty_log()
+            except ShuttingDown:
+                self._is_due = True
+                return
+            except ThermoclineError as error:
+                self._is_due = True
+                _log.info("erasing again later: %s", error, extra={"action": "erasure_delayed"})
+            except asyncio.CancelledError:
+                self._is_due = True
+                raise
+
+    async def _empty_log(self) -> None:
+        wait = 0.01
+        while not await self._truncate_log():
+            await asyncio.sleep(wait)
+            wait = min(_LONGEST_WAIT, 2 * wait)

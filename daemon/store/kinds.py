@@ -11,6 +11,7 @@ import sqlite3
 from typing import Final
 
 from .database import full_text, meta
+from .database.connection import scalar
 from .database.full_text import BACKLOG
 from .database.rows import Kind, unknown
 from .database.transaction import Transaction
@@ -85,7 +86,7 @@ def backlog_count(db: sqlite3.Connection) -> int:
     last = meta.read(db, BACKLOG, int)
     if last is None:
         return 0
-    return int(db.execute(f"SELECT count(*) {_WAITING}", (last,)).fetchone()[0])
+    return int(scalar(db, f"SELECT count(*) {_WAITING}", last))
 
 
 def reduce_backlog(tx: Transaction, most: int = AT_ONCE) -> bool:

@@ -6,20 +6,20 @@ import math
 import sqlite3
 from heapq import nlargest
 
-import msgspec
-
 from ..config.settings import Rules
 from ..memory import tree as trees
 from ..memory import tree_nodes
-from ..memory.scoring import WarmEntry, entry_score, expired_from_warm, overflow
+from ..memory.scoring import WarmEntry, expired_from_warm, overflow, score_of
 from . import erasure
 from .database import meta
+from .database.connection import column, scalar, to_json
 from .database.transaction import Transaction
 from .records import experiences, hot_rows, memories, tree_rows
 from .records.memory_rows import index_new
 
 # A larger number would delay the other callers of the commit.
 _EXPIRED_AT_ONCE = 500
+_EXPIRED = "FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?"
 # Beyond the cap some extra room is made, so that not every commit has to make some.
 _FILL = 0.9
 # Every record is longer, with its names and numbers alone.
@@ -40,8 +40,9 @@ def enforce_limits(tx: Transaction) -> None:
     # While rows are added in bulk nothing is counted for the tree.
     if tx.settle_tree and not tx.is_bulk:
         _settle_tree(tx)
-    if tx.settle_warm:
-        _settle_warm(tx)
+    if tx.settle_warm and warm_bytes(tx.db) > tx.rules.warm.max_bytes:
+        room = int(tx.rules.warm.max_bytes * _FILL)
+        memories.archive(tx, overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring))
     if tx.ticked or tx.counted or tx.has_changed:
         # The clock too, so that no stamp is issued twice, even if the wall clock is set back.
         meta.note_clock_state(tx)
@@ -52,17 +53,12 @@ def forget_expired(tx: Transaction) -> int:
     """Delete expired memories, and return how many."""
     if tx.now < tx.cache.next_expiry:
         return 0
-    rows = tx.db.execute(
-        "SELECT id FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?",
-        (tx.now, _EXPIRED_AT_ONCE),
-    ).fetchall()
-    for (key,) in rows:
+    expired = column(tx.db, f"SELECT id {_EXPIRED} LIMIT ?", tx.now, _EXPIRED_AT_ONCE)
+    for key in expired:
         memories.expire(tx, memories.find(tx.db, key))
-    (first,) = tx.db.execute(
-        "SELECT min(expires_at) FROM memories WHERE expires_at IS NOT NULL"
-    ).fetchone()
+    first = scalar(tx.db, "SELECT min(expires_at) FROM memories WHERE expires_at IS NOT NULL")
     tx.cache.next_expiry = math.inf if first is None else first
-    return len(rows)
+    return len(expired)
 
 
 def warm_bytes(db: sqlite3.Connection) -> int:
@@ -74,19 +70,11 @@ def warm_bytes(db: sqlite3.Connection) -> int:
     return int(total + max(0, number - 1) + 2)
 
 
-def _settle_warm(tx: Transaction) -> None:
-    if warm_bytes(tx.db) <= tx.rules.warm.max_bytes:
-        return
-    room = int(tx.rules.warm.max_bytes * _FILL)
-    leaving = overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring)
-    memories.archive(tx, leaving)
-
-
 def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
     """The score below which a new memory would leave warm at once; None: there is room."""
     if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
         return None
-    return min(entry_score(entry, now, rules.scoring) for entry in warm_entries(db))
+    return min(score_of(entry, now, rules.scoring) for entry in warm_entries(db))
 
 
 def fill_warm(tx: Transaction) -> None:
@@ -95,11 +83,11 @@ def fill_warm(tx: Transaction) -> None:
     best = nlargest(
         most,
         warm_entries(tx.db, "merged_into IS NULL"),
-        key=lambda entry: entry_score(entry, tx.now, tx.rules.scoring),
+        key=lambda entry: score_of(entry, tx.now, tx.rules.scoring),
     )
     tx.db.execute(
         "UPDATE memories SET archived_at = NULL WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode([entry.id for entry in best]).decode(),),
+        (to_json([entry.id for entry in best]),),
     )
     tx.settle_warm = True
 
@@ -120,10 +108,7 @@ def enforce_all_limits(tx: Transaction) -> int:
 
 def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
     """Whether a memory has faded out of warm, or expired."""
-    expired = db.execute(
-        "SELECT 1 FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT 1", (now,)
-    ).fetchone()
-    return expired is not None or bool(faded(db, now, rules))
+    return bool(scalar(db, f"SELECT 1 {_EXPIRED} LIMIT 1", now) or faded(db, now, rules))
 
 
 def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:

@@ -161,14 +161,9 @@ class Readers:
 
     def close(self) -> None:
         """Wait for running readers, close the connections, refuse waiting readers. Blocking."""
+        # A waiting reader gets a place without a connection, and finds that this is closed.
         self._closed = True
-        for _ in range(self._limit):
-            db = self._idle.get()
-            if db is not None:
-                db.close()
-        # A waiting reader takes one of these, finds it closed, and puts it back.
-        for _ in range(self._limit):
-            self._idle.put(None)
+        self.renew(lambda: None)
 
 
 Refused: TypeAlias = DiskFull | ReadOnly

@@ -73,14 +73,6 @@ class _Job(msgspec.Struct, eq=False):
     result: Any = None
     error: BaseException | None = None
 
-    def answer(self) -> None:
-        if self.future.done():
-            return
-        if self.error is None:
-            self.future.set_result(self.result)
-        else:
-            self.future.set_exception(self.error)
-
 
 class Writer:
     """Runs operations in order, in groups, each group in one durable transaction.
@@ -328,7 +320,12 @@ class Writer:
                 self._committed(committed)
         finally:
             for job in group:
-                job.answer()
+                if job.future.done():
+                    continue
+                if job.error is None:
+                    job.future.set_result(job.result)
+                else:
+                    job.future.set_exception(job.error)
 
 
 def _nothing(_tx: Transaction) -> None:

@@ -18,6 +18,7 @@ from .connection import (
     lost_words,
     open_derived,
     remove,
+    scalar,
     uri,
     version_of,
 )
@@ -133,7 +134,6 @@ def is_sound(folder: Path) -> bool:
         return True
     try:
         with closing(connect(path, "mode=rw")) as db:
-            is_ok = db.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
-            return is_ok and not lost_words(db)
+            return scalar(db, "PRAGMA integrity_check(1)") == "ok" and not lost_words(db)
     except sqlite3.Error:
         return False

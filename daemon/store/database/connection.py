@@ -48,17 +48,17 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
     values = db.derived_values if isinstance(db, ReadingConnection) else None
     if values is None or not isinstance(db, ReadingConnection):
         return make()
-    (commit,) = db.execute("PRAGMA data_version").fetchone()
+    commit = scalar(db, "PRAGMA data_version")
     if commit != db.seen[0]:
         # Answers are counted every second, which changes nothing else.
-        row = db.execute(_CHANGES).fetchone()
-        db.seen = commit, -commit if row is None or row[0] is None else row[0]
+        changes = scalar(db, _CHANGES)
+        db.seen = commit, -commit if changes is None else changes
     whole = (db.seen[1], state)
     known = values.get(name)
     if known is None or known[0] != whole:
         known = values[name] = (whole, make())
-    value: T = known[1]
-    return value
+    result: T = known[1]
+    return result
 
 
 def connect(path: Path, options: str) -> ReadingConnection:
@@ -89,6 +89,22 @@ def connect(path: Path, options: str) -> ReadingConnection:
     return db
 
 
+def scalar(db: sqlite3.Connection, sql: str, *arguments: object) -> Any:
+    """The first column of the first row of a query; None if it has no row."""
+    row = db.execute(sql, arguments).fetchone()
+    return None if row is None else row[0]
+
+
+def column(db: sqlite3.Connection, sql: str, *arguments: object) -> list[Any]:
+    """The first column of all rows of a query."""
+    return [row[0] for row in db.execute(sql, arguments)]
+
+
+def to_json(content: Any) -> str:
+    """What SQL reads as JSON: a list for `json_each`, or the content of a column."""
+    return msgspec.json.encode(content).decode()
+
+
 def register_functions(db: sqlite3.Connection) -> None:
     """Register the SQL functions that conditions on memories need."""
     db.create_function("is_outside", 1, is_outside, deterministic=True)
@@ -101,7 +117,7 @@ def lost_words(db: sqlite3.Connection) -> str:
     for 100,000 memories, without locking; for a connection that is closed afterwards.
     """
     is_index = "sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
-    for (name,) in db.execute(f"SELECT name FROM sqlite_schema WHERE {is_index}").fetchall():
+    for name in column(db, f"SELECT name FROM sqlite_schema WHERE {is_index}"):
         db.execute(f"CREATE VIRTUAL TABLE temp.words_of_{name} USING fts5vocab(main, {name}, row)")
         # One statement, so that no commit comes between the two.
         added, present = db.execute(
@@ -196,7 +212,7 @@ def remove(path: Path) -> None:
 
 def version_of(db: sqlite3.Connection, schema: str = "main") -> int:
     """The version of a file's tables; 0: it is empty."""
-    return int(db.execute(f"PRAGMA {schema}.user_version").fetchone()[0])
+    return int(scalar(db, f"PRAGMA {schema}.user_version"))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from ...errors import StoreDamaged
 from ...language.meaning import index_codes
 from ...memory.indexing import index_text
 from ...memory.stemming import terms_of
-from .connection import varints
+from .connection import column, scalar, varints
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
 from .transaction import IndexEntry, Transaction
 
@@ -80,7 +80,7 @@ def remove(db: sqlite3.Connection, table: str, row: int, texts: Sequence[str]) -
     gone = db.execute(
         f"DELETE FROM {table}_terms WHERE row = ? RETURNING length, codes", (row,)
     ).fetchone()
-    if gone is None and db.execute("SELECT 1 FROM meta WHERE key = ?", (BACKLOG,)).fetchone():
+    if gone is None and scalar(db, "SELECT 1 FROM meta WHERE key = ?", BACKLOG):
         return
     length, codes = gone or (0, "")
     db.execute(
@@ -130,8 +130,8 @@ def _counts(table: str) -> str:
 
 def is_current(db: sqlite3.Connection) -> bool:
     """Whether the indexes were made by this release's rules."""
-    row = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
-    return row is not None and row[0] == str(INDEX_VERSION)
+    stored = scalar(db, "SELECT value FROM meta WHERE key = 'index_version'")
+    return bool(stored == str(INDEX_VERSION))
 
 
 def note_current(db: sqlite3.Connection) -> None:
@@ -146,19 +146,20 @@ def to_merge(db: sqlite3.Connection, counts: str = COUNTS) -> list[str]:
     its parts are merged. Else those that have grown: in many parts, each look-up of a word costs
     four times as much.
     """
-    row = db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone()
-    return grown(db, counts) if row is None else [*(CHUNK_TEXT if counts != COUNTS else FULL_TEXT)]
+    if not scalar(db, "SELECT 1 FROM meta WHERE key = ?", _OLD_WORDS):
+        return grown(db, counts)
+    return [*(CHUNK_TEXT if counts != COUNTS else FULL_TEXT)]
 
 
 def grown(db: sqlite3.Connection, counts: str) -> list[str]:
     """The indexes that have a quarter more texts than when they were merged."""
     sql = f"SELECT name FROM {counts} WHERE texts - merged > max(?, texts / 4)"
-    return [name for (name,) in db.execute(sql, (_GROWN,))]
+    return column(db, sql, _GROWN)
 
 
 def steps(db: sqlite3.Connection) -> int:
     """The maximum number of merge steps needed, if nothing is written meanwhile."""
-    pages = (db.execute(f"SELECT count(*) FROM {table}_data").fetchone()[0] for table in FULL_TEXT)
+    pages = (scalar(db, f"SELECT count(*) FROM {table}_data") for table in FULL_TEXT)
     return sum(int(count) // _PAGES + 1 for count in pages) + 1
 
 
@@ -173,8 +174,8 @@ def needs_rebuild(db: sqlite3.Connection) -> bool:
 
 def _levels(db: sqlite3.Connection, table: str) -> int:
     """The number of levels, by the structure record: a cookie of 4 bytes, and then a varint."""
-    row = db.execute(f"SELECT block FROM {table}_data WHERE id = 10").fetchone()
-    return [*varints(row[0][4:8]), 0][0] if row is not None else 0
+    block = scalar(db, f"SELECT block FROM {table}_data WHERE id = 10")
+    return [*varints(block[4:8]), 0][0] if block is not None else 0
 
 
 def merge(tx: Transaction) -> None:

@@ -22,7 +22,15 @@ from ...errors import (
 )
 from ...runtime import atomic
 from . import chunk_database
-from .connection import CACHE_KB, ReadingConnection, connect, lost_words
+from .connection import (
+    CACHE_KB,
+    ReadingConnection,
+    connect,
+    lost_words,
+    scalar,
+    transaction,
+    version_of,
+)
 from .schema import COUNTED, Migration
 
 FILE_NAME: Final = "memory.db"
@@ -114,27 +122,26 @@ def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration])
         StoreDamaged: its version is older than the first of `migrations`, so that only a rebuild
             can read it.
     """
-    result = _schema_version(db, path)
-    if result > migrations[-1].version:
-        raise Conflict(
-            f"cannot open {path}: its schema version is {result}, this release knows "
-            f"{migrations[-1].version}",
-            hint="install the release that wrote it, or a later one",
-        )
-    if 0 < result < migrations[0].version:
-        raise StoreDamaged(f"cannot use {path}: its schema version {result} was never released")
-    if 0 < result < migrations[-1].version:
-        copy = path.with_name(f"{path.name}.v{result}-{atomic.stamp()}")
-        with translated(path):
-            db.execute("VACUUM INTO ?", (str(copy),))
-    for migration in migrations:
-        if migration.version > result:
-            _apply(db, path, migration)
-
-
-def _schema_version(db: sqlite3.Connection, path: Path) -> int:
     with translated(path):
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
+        present = version_of(db)
+        if present > migrations[-1].version:
+            raise Conflict(
+                f"cannot open {path}: its schema version is {present}, this release knows "
+                f"{migrations[-1].version}",
+                hint="install the release that wrote it, or a later one",
+            )
+        if 0 < present < migrations[0].version:
+            text = f"cannot use {path}: its schema version {present} was never released"
+            raise StoreDamaged(text)
+        if 0 < present < migrations[-1].version:
+            copy = path.with_name(f"{path.name}.v{present}-{atomic.stamp()}")
+            db.execute("VACUUM INTO ?", (str(copy),))
+        for migration in migrations:
+            if migration.version > present:
+                with transaction(db):
+                    for statement in migration.statements:
+                        db.execute(statement)
+                    db.execute(f"PRAGMA user_version = {migration.version}")
 
 
 def remove_old_copies(path: Path, now: float) -> None:
@@ -145,19 +152,6 @@ def remove_old_copies(path: Path, now: float) -> None:
                 copy.unlink()
 
 
-def _apply(db: sqlite3.Connection, path: Path, migration: Migration) -> None:
-    try:
-        db.execute("BEGIN IMMEDIATE")
-        for statement in migration.statements:
-            db.execute(statement)
-        db.execute(f"PRAGMA user_version = {migration.version}")
-        db.execute("COMMIT")
-    except sqlite3.Error as error:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise translate(error, path) from error
-
-
 def first_value(folder: Path, sql: str, otherwise: int) -> int:
     """The first value of a query on a closed memory; `otherwise` if it cannot be read. Blocking.
 
@@ -166,7 +160,7 @@ def first_value(folder: Path, sql: str, otherwise: int) -> int:
     try:
         # A connection that may not write would not remove the log that it makes.
         with closing(connect(folder / FILE_NAME, "mode=rw")) as db:
-            return int(db.execute(sql).fetchone()[0])
+            return int(scalar(db, sql))
     except sqlite3.Error:
         return otherwise
 
@@ -194,21 +188,17 @@ def check_pages(path: Path) -> None:
     Takes a second for 250,000 memories.
     """
     with translated(path), closing(_connect(path, "mode=rw")) as db:
-        first = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
-        short = [] if first != "ok" else _miscounted(db)
-    if first != "ok" or short:
-        fault = f"table '{short[0]}' lacks some of its rows" if short else first
+        fault = scalar(db, "PRAGMA integrity_check(1)")
+        # One statement, so that no commit comes between the two numbers.
+        miscounted = " UNION ALL ".join(
+            f"SELECT '{table}' WHERE CAST((SELECT count(*) FROM {table}) AS TEXT)"
+            f" IS NOT (SELECT value FROM meta WHERE key = 'rows_of_{table}')"
+            for table in COUNTED
+        )
+        if fault == "ok" and (table := scalar(db, miscounted)):
+            fault = f"table '{table}' lacks some of its rows"
+    if fault != "ok":
         raise StoreDamaged(f"cannot trust {path}: {fault}")
-
-
-def _miscounted(db: sqlite3.Connection) -> list[str]:
-    # One statement, so that no commit comes between the two numbers.
-    queries = (
-        f"SELECT '{table}' WHERE CAST((SELECT count(*) FROM {table}) AS TEXT)"
-        f" IS NOT (SELECT value FROM meta WHERE key = 'rows_of_{table}')"
-        for table in COUNTED
-    )
-    return [table for (table,) in db.execute(" UNION ALL ".join(queries)).fetchall()]
 
 
 def reads_whole(path: Path) -> bool:

@@ -19,6 +19,7 @@ import msgspec
 from ...errors import StoreDamaged
 from ...memory.scoring import DAY
 from . import rows
+from .connection import scalar, to_json
 from .rows import Kind
 from .transaction import ClockState, Transaction
 
@@ -31,8 +32,8 @@ _READ: Final = "SELECT CAST(value AS BLOB) FROM main.meta WHERE key = ?"
 
 def read(db: sqlite3.Connection, key: str, kind: type[T]) -> T | None:
     """The value of a note; None if it is missing or not a valid `kind`."""
-    row = db.execute(_READ, (key,)).fetchone()
-    return None if row is None else _decoded(row[0], kind)
+    content = scalar(db, _READ, key)
+    return None if content is None else _decoded(content, kind)
 
 
 def clock_state(db: sqlite3.Connection) -> ClockState:
@@ -40,8 +41,8 @@ def clock_state(db: sqlite3.Connection) -> ClockState:
 
     `StoreDamaged` if they are not what was written: stamps might be issued twice.
     """
-    row = db.execute(_READ, (CLOCK,)).fetchone()
-    clock_state = ClockState() if row is None else _decoded(row[0], ClockState)
+    content = scalar(db, _READ, CLOCK)
+    clock_state = ClockState() if content is None else _decoded(content, ClockState)
     if clock_state is None:
         raise StoreDamaged("cannot trust the clock: it is not what was written")
     return clock_state
@@ -67,10 +68,9 @@ def latest(db: sqlite3.Connection, prefix: str, number: int, kind: type[T]) -> d
     return {rest: value for rest, value in result.items() if value is not None}
 
 
-def write(tx: Transaction, key: str, value: Any) -> None:
+def write(tx: Transaction, key: str, content: Any) -> None:
     """Write a note, replacing the old value."""
-    text = msgspec.json.encode(value).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(content)))
 
 
 def _decoded(content: bytes, kind: type[T]) -> T | None:

@@ -14,6 +14,7 @@ from thermocline.sync import Fields, Row
 from ...errors import NotFound
 from ...memory.checks import check_data, check_short, check_text, check_time
 from . import full_text, rows
+from .connection import to_json
 from .rows import Kind
 from .transaction import IndexEntry, Transaction
 
@@ -144,7 +145,7 @@ class RecordKind(Generic[T]):
         """The records in these rows of the full-text index, by row."""
         cursor = db.execute(
             f"SELECT row, rows.id, data FROM {self._from} row IN (SELECT value FROM json_each(?))",
-            (msgspec.json.encode(numbers).decode(),),
+            (to_json(numbers),),
         )
         return {row: self.of(key, msgspec.json.decode(data)) for row, key, data in cursor}
 

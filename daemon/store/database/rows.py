@@ -26,6 +26,7 @@ from thermocline.sync import (
 )
 
 from ...errors import Conflict, StoreDamaged
+from .connection import column, scalar, to_json
 from .memory_database import in_pages
 from .transaction import Transaction
 
@@ -75,35 +76,29 @@ class RowTable:
     """The table `rows`, for every kind that has no separate table."""
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
-        """The current row, deleted or not."""
         row = db.execute(
             "SELECT data, clocks FROM rows WHERE kind = ? AND id = ?", (kind, key)
         ).fetchone()
         return None if row is None else stored_row(kind, key, *row)
 
     def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
-        """The current rows of some ids, deleted or not."""
         rows = db.execute(
             "SELECT id, data, clocks FROM rows"
             " WHERE kind = ? AND id IN (SELECT value FROM json_each(?))",
-            (kind, msgspec.json.encode(keys).decode()),
+            (kind, to_json(keys)),
         )
         return {row[0]: stored_row(kind, *row) for row in rows}
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
-        """Write the row in place of the current version."""
         tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
 
     def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:  # noqa: ARG002
-        """Store live rows that are new."""
         tx.db.executemany(_STORE, [(*row.key, *row.encoded(), True) for row in rows])
 
     def normal(self, row: Row) -> Row:
-        """The row itself."""
         return row
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
-        """Each row, including deleted ones, a few hundred at a time."""
         sql = "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
         for in_page in in_pages(db, sql, kind, after=""):
             yield stored_row(kind, *in_page)
@@ -259,7 +254,7 @@ def write(
 def _own_birth(tx: Transaction, row: Row) -> float:
     """When this writer made a row; 0 if another one did."""
     made = "SELECT writer FROM history WHERE kind = ? AND id = ? AND why = ?"
-    (author,) = tx.db.execute(made, (*row.key, CREATED)).fetchone() or (row.data.get("writer"),)
+    author = next(iter(column(tx.db, made, *row.key, CREATED)), row.data.get("writer"))
     if author is not None and author != tx.writer:
         return 0.0
     return moment_of(min(stamp for stamp, _ in stamps(row).values())[0])
@@ -305,14 +300,13 @@ def save_version(
 
 def version_number(tx: Transaction, kind: Kind, row: Row) -> int | None:
     """The number of a version in the history, to which it is added if missing."""
-    result = tx.db.execute(
-        "SELECT max(number) FROM history WHERE kind = ? AND id = ? AND data IS ? AND clocks = ?",
-        (*row.key, *row.encoded()),
-    ).fetchone()[0]
-    device = row.clocks.latest[1]
-    return (
-        result if result is not None else save_version(tx, kind, row, why="received", device=device)
+    same = "kind = ? AND id = ? AND data IS ? AND clocks = ?"
+    number: int | None = scalar(
+        tx.db, f"SELECT max(number) FROM history WHERE {same}", *row.key, *row.encoded()
     )
+    if number is not None:
+        return number
+    return save_version(tx, kind, row, why="received", device=row.clocks.latest[1])
 
 
 def erase(tx: Transaction, kind: Kind, key: str) -> None:
@@ -321,12 +315,10 @@ def erase(tx: Transaction, kind: Kind, key: str) -> None:
     tx.db.execute("DELETE FROM history WHERE kind = ? AND id = ?", (kind.name, key))
     # The number may be reused for another version.
     tx.db.execute("UPDATE outbox SET base = NULL WHERE kind = ? AND id = ?", (kind.name, key))
-    lost = tx.db.execute(
-        "SELECT id FROM rows WHERE kind = ? AND live"
-        " AND data ->> '$.of' = ? AND data ->> '$.row' = ?",
-        (CONFLICTS, kind.name, key),
-    ).fetchall()
-    for (conflict,) in lost:
+    lost = (
+        "SELECT id FROM rows WHERE kind = ? AND live AND data ->> 'of' = ? AND data ->> 'row' = ?"
+    )
+    for conflict in column(tx.db, lost, CONFLICTS, kind.name, key):
         write(tx, unknown(CONFLICTS), conflict, None)
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from ...memory.agent_files import EpisodeLine, Reflection, Skill
 from ..database import full_text
+from ..database.connection import scalar, to_json
 from ..database.schema import OWN
 from ..database.transaction import IndexEntry, Transaction
 
@@ -81,7 +82,7 @@ def newest(
 def count(db: sqlite3.Connection, name: str, kind: str | None = None) -> int:
     """The number of entries."""
     where, arguments = _of_kind(kind)
-    return int(db.execute(f"SELECT count(*) FROM {name} {where}", arguments).fetchone()[0])
+    return int(scalar(db, f"SELECT count(*) FROM {name} {where}", *arguments))
 
 
 def every(db: sqlite3.Connection, name: str) -> list[OwnEntry]:
@@ -107,7 +108,7 @@ def shown_by(name: str) -> Callable[[sqlite3.Connection, Sequence[int]], dict[in
     def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, OwnEntry]:
         rows = db.execute(
             f"SELECT row, {_COLUMNS} FROM {name} WHERE row IN (SELECT value FROM json_each(?))",
-            (msgspec.json.encode(numbers).decode(),),
+            (to_json(numbers),),
         )
         return {row: _entry(name, *rest) for row, *rest in rows}
 
@@ -165,14 +166,14 @@ def keep_only(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
         key: (row, position, data)
         for row, key, position, data in tx.db.execute(f"SELECT row, id, position, data FROM {name}")
     }
-    new = {entry.id: (entry, msgspec.json.encode(entry.item).decode()) for entry in entries}
+    new = {entry.id: (entry, to_json(entry.item)) for entry in entries}
     for key, (row, _, data) in known.items():
         if key not in new or new[key][1] != data:
             old = msgspec.json.decode(data, type=_ITEMS[name])
             tx.db.execute(f"DELETE FROM {name} WHERE row = ?", (row,))
             full_text.remove(tx.db, INDEXES[name], row, (_indexed(old),))
     added = []
-    row = tx.db.execute(f"SELECT coalesce(max(row), 0) FROM {name}").fetchone()[0]
+    row = scalar(tx.db, f"SELECT coalesce(max(row), 0) FROM {name}")
     for key, (entry, data) in new.items():
         if key in known and known[key][2] == data:
             if known[key][1] != entry.position:

@@ -13,7 +13,7 @@ from ...memory.records import IndexedChunk, IndexedFile
 from ...memory.scoring import DAY
 from ..database import full_text
 from ..database.chunk_database import SCHEMA
-from ..database.connection import transaction
+from ..database.connection import column, scalar, to_json, transaction
 from ..database.schema import CHUNK_COUNTS
 from ..database.transaction import IndexEntry
 
@@ -94,14 +94,14 @@ def file_counts(db: sqlite3.Connection) -> tuple[int, int]:
 
 def meta_value(db: sqlite3.Connection, key: str) -> str | None:
     """The value stored under a key."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return None if row is None else str(row[0])
+    content: str | None = scalar(db, "SELECT value FROM meta WHERE key = ?", key)
+    return content
 
 
-def note(db: sqlite3.Connection, key: str, value: str) -> None:
+def note(db: sqlite3.Connection, key: str, content: str) -> None:
     """Store a value under a key."""
-    if meta_value(db, key) != value:
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+    if meta_value(db, key) != content:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, content))
 
 
 def touch(db: sqlite3.Connection, path: str, stand: FileFingerprint) -> None:
@@ -129,7 +129,7 @@ def put(
             *msgspec.structs.astuple(stand),
             content.digest,
             content.title,
-            msgspec.json.encode(content.meta).decode(),
+            to_json(content.meta),
             content.lines,
             now,
             content.reason,
@@ -184,10 +184,8 @@ def drop(db: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 def _drop(db: sqlite3.Connection, path: str) -> None:
-    result = db.execute("DELETE FROM files WHERE path = ? RETURNING id", (path,)).fetchone()
-    if result is not None:
-        rows = db.execute("SELECT row FROM chunks WHERE file = ?", result).fetchall()
-        _remove_rows(db, [row for (row,) in rows])
+    for file in column(db, "DELETE FROM files WHERE path = ? RETURNING id", path):
+        _remove_rows(db, column(db, "SELECT row FROM chunks WHERE file = ?", file))
 
 
 def _remove_rows(db: sqlite3.Connection, rows: Sequence[int]) -> None:
@@ -226,7 +224,7 @@ def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChu
         "SELECT row, path || ':' || first_line || '-' || last_line, path, position, first_line,"
         " last_line, title, heading, text, chunks.digest, mtime / 1e9"
         f" FROM chunks CROSS JOIN files ON files.id = file WHERE row IN {_THESE}",
-        (msgspec.json.encode(rows).decode(),),
+        (to_json(rows),),
     )
     return {row: IndexedChunk(*rest) for row, *rest in result}
 
@@ -238,13 +236,10 @@ def chunk_count(db: sqlite3.Connection) -> int:
 
 def chunks_of(db: sqlite3.Connection, path: str) -> list[IndexedChunk]:
     """The chunks of a file in their order."""
-    rows = db.execute(
-        "SELECT row FROM files CROSS JOIN chunks ON file = files.id WHERE path = ?"
-        " ORDER BY position",
-        (path,),
-    ).fetchall()
-    result = at_rows(db, [row for (row,) in rows])
-    return [result[row] for (row,) in rows]
+    of_file = "SELECT row FROM files CROSS JOIN chunks ON file = files.id WHERE path = ?"
+    rows = column(db, f"{of_file} ORDER BY position", path)
+    chunks = at_rows(db, rows)
+    return [chunks[row] for row in rows]
 
 
 def page(
@@ -268,7 +263,7 @@ def page(
         )
         for path, size, mtime, at, title, lines, chunks, meta, reason in result
     ]
-    return files, int(db.execute(f"SELECT count(*) {where}", bounds).fetchone()[0])
+    return files, int(scalar(db, f"SELECT count(*) {where}", *bounds))
 
 
 def totals(db: sqlite3.Connection) -> Totals:
@@ -278,6 +273,6 @@ def totals(db: sqlite3.Connection) -> Totals:
         " FROM files"
     ).fetchone()
     chunks, chars = db.execute("SELECT count(*), sum(length(text)) FROM chunks").fetchone()
-    pages = db.execute(f"SELECT page_count FROM pragma_page_count('{SCHEMA}')").fetchone()[0]
-    size = db.execute(f"SELECT page_size FROM pragma_page_size('{SCHEMA}')").fetchone()[0]
+    pages = scalar(db, f"SELECT page_count FROM pragma_page_count('{SCHEMA}')")
+    size = scalar(db, f"SELECT page_size FROM pragma_page_size('{SCHEMA}')")
     return Totals(files, left_out, chunks, chars or 0, pages * size)

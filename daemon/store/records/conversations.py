@@ -16,6 +16,7 @@ import msgspec
 
 from ...language.speech import Turn
 from ...memory.messages import Spoken
+from ..database.connection import scalar, to_json
 from ..database.memory_database import first_value
 from ..database.transaction import Transaction
 from .memory_rows import KIND
@@ -102,10 +103,9 @@ def buffer_turns(
         return None
     position = 0 if known is None else known.next_position
     for number, turn in enumerate(turns, position):
-        tools = msgspec.json.encode(turn.tools).decode()
         tx.db.execute(
             "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (key, number, turn.role, turn.actor, turn.text, turn.at, tools),
+            (key, number, turn.role, turn.actor, turn.text, turn.at, to_json(turn.tools)),
         )
     tx.db.execute(
         "INSERT INTO conversations VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0, ?7, NULL)"
@@ -140,10 +140,8 @@ def last_turns(tx: Transaction, key: str, most: int) -> tuple[list[Spoken | None
 
 def is_stored(tx: Transaction, key: str, position: int) -> bool:
     """Whether a turn was stored at this position, even if it is forgotten by now."""
-    taken = tx.db.execute(
-        "SELECT 1 FROM memories WHERE grp <> '' AND grp = ? AND position = ?", (key, position)
-    ).fetchone()
-    return taken is not None or _was_stored(tx, key, position)
+    taken = "SELECT 1 FROM memories WHERE grp <> '' AND grp = ? AND position = ?"
+    return scalar(tx.db, taken, key, position) is not None or _was_stored(tx, key, position)
 
 
 def turn_id(tx: Transaction, key: str, position: int) -> str:

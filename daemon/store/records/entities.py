@@ -15,7 +15,7 @@ are called. Recall and context blocks have only what `data.entities` states.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -32,6 +32,7 @@ from ...memory.records import (
     name_key,
     words_of,
 )
+from ..database.connection import column, scalar, to_json
 from .names import NAME_WORD, NamingMemory, memories_with, most_introduced
 
 FADES_AFTER: Final = 90 * 86_400.0
@@ -91,11 +92,8 @@ def _with_texts(
     if entity.type == UNKNOWN_TYPE and not (row and row.type):
         kind = next((kind for each in naming.values() if (kind := _type(each))), UNKNOWN_TYPE)
         entity = replace(entity, type=kind)
-    keys = [entity.key, *map(name_key, entity.aliases)]
-    for memory in _column(
-        db, "SELECT memory FROM mentions WHERE entity IN (SELECT value FROM json_each(?)) LIMIT ?",
-        keys, _MOST_ROWS,
-    ):  # fmt: skip
+    keys = to_json([entity.key, *map(name_key, entity.aliases)])
+    for memory in column(db, f"SELECT memory FROM mentions WHERE {_IN} LIMIT ?2", keys, _MOST_ROWS):
         naming.pop(memory, None)
     newest = sorted(naming.values(), key=lambda each: -each.created_at)
     times = [entity.first_seen, entity.last_seen, *(each.created_at for each in newest)]
@@ -152,22 +150,14 @@ def known(
         for count in range(1, LONGEST_NAME + 1)
         for at in range(len(words) - count + 1)
     }
-    mentioned = "SELECT entity FROM mentions WHERE entity IN (SELECT value FROM json_each(?1))"
-    keys = _column(
-        db,
-        f"{mentioned} OR entity IN (SELECT entity FROM entity_names"
-        " WHERE alias IN (SELECT value FROM json_each(?1)))"
-        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?2",
-        sorted(names),
-        limit,
+    most = "GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?2"
+    aliased = "SELECT entity FROM entity_names WHERE alias IN (SELECT value FROM json_each(?1))"
+    by_name = f"SELECT entity FROM mentions WHERE {_IN} OR entity IN ({aliased}) {most}"
+    of_memories = (
+        f"SELECT entity FROM mentions WHERE memory IN (SELECT value FROM json_each(?1)) {most}"
     )
-    keys += _column(
-        db,
-        "SELECT entity FROM mentions WHERE memory IN (SELECT value FROM json_each(?1))"
-        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?2",
-        memories,
-        limit,
-    )
+    keys = column(db, by_name, to_json(sorted(names)), limit)
+    keys += column(db, of_memories, to_json(memories), limit)
     entities: dict[str, Entity] = {}
     for key in dict.fromkeys(canonical(db, key) for key in keys):
         if len(entities) < limit and (entity := entity_at(db, key, now)) is not None:
@@ -177,35 +167,25 @@ def known(
 
 def from_outside(db: sqlite3.Connection, entity: Entity) -> bool:
     """Whether any of the memories that name an entity came from outside."""
-    keys = [entity.key, *map(name_key, entity.aliases)]
-    return bool(
-        db.execute(
-            "SELECT 1 FROM mentions JOIN memories ON id = memory WHERE is_outside(source)"
-            " AND entity IN (SELECT value FROM json_each(?)) LIMIT 1",
-            (msgspec.json.encode(keys).decode(),),
-        ).fetchone()
-    )
+    outside = "SELECT 1 FROM mentions JOIN memories ON id = memory WHERE is_outside(source)"
+    keys = to_json([entity.key, *map(name_key, entity.aliases)])
+    return bool(scalar(db, f"{outside} AND {_IN} LIMIT 1", keys))
 
 
 def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
     """The entities named by most memories."""
-    rows = db.execute(
-        "SELECT id FROM entities WHERE mentions > 1 OR updated_at > ?"
-        " ORDER BY mentions DESC, updated_at DESC, id LIMIT ?",
-        (now - FADES_AFTER, limit),
-    )
-    entities = (entity_at(db, key, now) for (key,) in rows.fetchall())
+    present = "SELECT id FROM entities WHERE mentions > 1 OR updated_at > ?"
+    order = "mentions DESC, updated_at DESC, id"
+    keys = column(db, f"{present} ORDER BY {order} LIMIT ?", now - FADES_AFTER, limit)
+    entities = (entity_at(db, key, now) for key in keys)
     return [entity for entity in entities if entity is not None]
 
 
 def named_like(db: sqlite3.Connection, name: str, now: float) -> list[str]:
     """At most five names that contain `name`, most often mentioned first."""
-    rows = db.execute(
-        "SELECT name FROM entities WHERE instr(id, ?) AND (mentions > 1 OR updated_at > ?)"
-        " ORDER BY mentions DESC, id LIMIT 5",
-        (name_key(name), now - FADES_AFTER),
-    )
-    return [entity_name for (entity_name,) in rows]
+    alike = "SELECT name FROM entities WHERE instr(id, ?) AND (mentions > 1 OR updated_at > ?)"
+    order = "ORDER BY mentions DESC, id LIMIT 5"
+    return column(db, f"{alike} {order}", name_key(name), now - FADES_AFTER)
 
 
 def canonical(db: sqlite3.Connection, key: str) -> str:
@@ -218,25 +198,23 @@ def canonical(db: sqlite3.Connection, key: str) -> str:
 
 
 def _aliased(db: sqlite3.Connection, key: str) -> str | None:
-    target = db.execute(
-        "SELECT min(entity) FROM entity_names WHERE alias = ? AND entity <> alias", (key,)
-    ).fetchone()[0]
-    return None if target is None else str(target)
+    target: str | None = scalar(
+        db, "SELECT min(entity) FROM entity_names WHERE alias = ? AND entity <> alias", key
+    )
+    return target
 
 
 def stated(db: sqlite3.Connection, key: str) -> Stated | None:
     """The content of the row of an entity."""
-    row = db.execute(
-        "SELECT data FROM rows WHERE kind = 'entity' AND id = ? AND live", (key,)
-    ).fetchone()
-    return None if row is None else msgspec.json.decode(row[0], type=Stated)
+    data = scalar(db, "SELECT data FROM rows WHERE kind = 'entity' AND id = ? AND live", key)
+    return None if data is None else msgspec.json.decode(data, type=Stated)
 
 
 def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
     """The entity with this key; None if it is not named, or was named only once and long ago."""
     row = stated(db, key) or Stated()
     aliases = [alias for alias in row.aliases if canonical(db, name_key(alias)) == key]
-    keys = msgspec.json.encode([key, *map(name_key, aliases)]).decode()
+    keys = to_json([key, *map(name_key, aliases)])
     count, first, last = db.execute(
         f"SELECT count(DISTINCT memory), min(seen_at), max(seen_at) FROM mentions WHERE {_IN}",
         (keys,),
@@ -289,23 +267,21 @@ def _merged_away(db: sqlite3.Connection, keys: str) -> int:
     if not merged:
         return 0
     targets = {root_of(db, into) for _, into in merged}
-    naming = db.execute(
-        f"SELECT count(DISTINCT memory) FROM mentions WHERE {_IN}"
-        " AND memory IN (SELECT value FROM json_each(?2))",
-        (keys, msgspec.json.encode(sorted(targets)).decode()),
-    ).fetchone()[0]
-    return len(merged) - (len(targets) - int(naming))
+    naming = f"SELECT count(DISTINCT memory) FROM mentions WHERE {_IN}"
+    among = "memory IN (SELECT value FROM json_each(?2))"
+    named = scalar(db, f"{naming} AND {among}", keys, to_json(sorted(targets)))
+    return len(merged) - (len(targets) - int(named))
 
 
 def root_of(db: sqlite3.Connection, memory: str) -> str:
     """The memory at the end of a memory's merges, or itself."""
     passed = {memory}
-    while True:
-        row = db.execute("SELECT merged_into FROM memories WHERE id = ?", (memory,)).fetchone()
-        if row is None or row[0] is None or row[0] in passed:
-            return memory
-        memory = row[0]
+    while (into := scalar(db, "SELECT merged_into FROM memories WHERE id = ?", memory)) is not None:
+        if into in passed:
+            break
+        memory = into
         passed.add(memory)
+    return memory
 
 
 def _newest(db: sqlite3.Connection, keys: str) -> tuple[str, ...]:
@@ -354,17 +330,14 @@ def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation,
 
 def spelling(db: sqlite3.Connection, key: str) -> str:
     """How memories write a name, or "": first those that say its type, then the earliest."""
-    mention = db.execute(
-        "SELECT name FROM mentions WHERE entity = ? ORDER BY type = '', seen_at, memory LIMIT 1",
-        (key,),
-    ).fetchone()
-    return "" if mention is None else str(mention[0])
+    first = "ORDER BY type = '', seen_at, memory LIMIT 1"
+    return scalar(db, f"SELECT name FROM mentions WHERE entity = ? {first}", key) or ""
 
 
 def _neighbours(db: sqlite3.Connection, key: str) -> list[str]:
     row = stated(db, key)
     names = [key, *(name_key(alias) for alias in (row.aliases if row else ()))]
-    keys = _column(
+    keys = column(
         db,
         "SELECT entity FROM ("
         " SELECT target AS entity, count(*) AS strength FROM relations"
@@ -372,12 +345,7 @@ def _neighbours(db: sqlite3.Connection, key: str) -> list[str]:
         " SELECT source, count(*) FROM relations"
         " WHERE target IN (SELECT value FROM json_each(?1)) GROUP BY source)"
         " ORDER BY strength DESC, entity LIMIT ?2",
-        names,
+        to_json(names),
         _MOST_NODES,
     )
     return [*dict.fromkeys(canonical(db, other) for other in keys)]
-
-
-def _column(db: sqlite3.Connection, sql: str, values: Iterable[str], limit: int) -> list[str]:
-    encoded = msgspec.json.encode([*values]).decode()
-    return [value for (value,) in db.execute(sql, (encoded, limit))]

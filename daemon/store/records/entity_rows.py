@@ -14,6 +14,7 @@ from ...errors import InvalidInput
 from ...memory.checks import check_short, check_time
 from ...memory.records import ENTITIES, Entity, keys_named, name_key
 from ..database import full_text, rows
+from ..database.connection import column, scalar, to_json
 from ..database.rows import Kind
 from ..database.transaction import IndexEntry, Transaction
 from .entities import Stated, canonical, entity_at, spelling, stated
@@ -116,7 +117,7 @@ def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]
     """The entities in these rows of the full-text index."""
     keys = db.execute(
         "SELECT row, id FROM entities WHERE row IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(numbers).decode(),),
+        (to_json(numbers),),
     ).fetchall()
     entities = {row: entity_at(db, key, now=0.0) for row, key in keys}
     return {row: entity for row, entity in entities.items() if entity is not None}
@@ -124,17 +125,15 @@ def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]
 
 def count(db: sqlite3.Connection) -> int:
     """The number of entities."""
-    return int(db.execute("SELECT count(*) FROM entities").fetchone()[0])
+    return int(scalar(db, "SELECT count(*) FROM entities"))
 
 
 def reindex(tx: Transaction) -> None:
     """Rebuild the index."""
     full_text.clear(tx.db, INDEX)
     tx.db.execute("DELETE FROM entities")
-    names = tx.db.execute(
-        "SELECT entity FROM mentions UNION SELECT id FROM rows WHERE kind = 'entity' AND live"
-    ).fetchall()
-    refresh(tx, [key for (key,) in names])
+    stated = "SELECT id FROM rows WHERE kind = 'entity' AND live"
+    refresh(tx, column(tx.db, f"SELECT entity FROM mentions UNION {stated}"))
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:

@@ -17,6 +17,7 @@ from thermocline.sync import Row, decode_row, stamp_at
 
 from ...memory.checks import check_time
 from ..database import rows
+from ..database.connection import column, scalar
 from ..database.rows import Kind
 from ..database.transaction import Transaction
 from . import uses
@@ -98,8 +99,8 @@ def find(db: sqlite3.Connection, number: int) -> Row | None:
 
 def conflicts(db: sqlite3.Connection) -> int:
     """The number of values lost to another device's change that nobody has looked at yet."""
-    rows = db.execute("SELECT count(*) FROM history WHERE why = ? AND seen_at IS NULL", (CONFLICT,))
-    return int(rows.fetchone()[0])
+    unseen = "SELECT count(*) FROM history WHERE why = ? AND seen_at IS NULL"
+    return int(scalar(db, unseen, CONFLICT))
 
 
 def mark_seen(tx: Transaction, numbers: Sequence[int]) -> int:
@@ -121,10 +122,8 @@ def prune(tx: Transaction, max_bytes: int) -> None:
     """Drop versions that are too old or take too much, old lost values, and old deletions."""
     _forget_deletions(tx)
     oldest = tx.now - KEPT_DAYS * _DAY
-    old = tx.db.execute(
-        "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?", (LOST.name, oldest)
-    ).fetchall()
-    for (key,) in old:
+    old = "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?"
+    for key in column(tx.db, old, LOST.name, oldest):
         rows.write(tx, LOST, key, None)
     bases = "number NOT IN (SELECT base FROM outbox WHERE base IS NOT NULL)"
     tx.db.execute(f"DELETE FROM history WHERE at < ? AND {bases}", (oldest,))
@@ -138,7 +137,7 @@ def prune(tx: Transaction, max_bytes: int) -> None:
 def _forget_deletions(tx: Transaction) -> None:
     """Remove tombstones, once no device in use can bring the rows back."""
     before = stamp_at(tx.now - KEPT_DAYS * _DAY)
-    followed = tx.db.execute("SELECT 1 FROM meta WHERE key = 'link'").fetchone() is not None
+    followed = scalar(tx.db, "SELECT 1 FROM meta WHERE key = 'link'") is not None
     gone = tx.db.execute(
         "DELETE FROM rows WHERE NOT live AND data IS NULL AND clocks ->> '$.at[0]' < ?"
         # Tombstones not yet sent are kept, however long the replica is unreachable.
@@ -188,8 +187,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: 
         return
     lost = after.data
     key = (lost["of"], lost["row"])
-    forgotten = tx.db.execute("SELECT 1 FROM rows WHERE kind = ? AND id = ? AND NOT live", key)
-    if forgotten.fetchone() is not None:
+    if scalar(tx.db, "SELECT 1 FROM rows WHERE kind = ? AND id = ? AND NOT live", *key):
         rows.write(tx, LOST, after.id, None)
         return
     version = (*key, CONFLICT, lost["data"], lost["clocks"])

@@ -15,9 +15,19 @@ from ...language.comparison import is_duplicate
 from ...memory.records import DEFAULT_CATEGORY, Memory
 from ...memory.scoring import score_of, tier_of
 from ..database import rows
+from ..database.connection import column, to_json
 from ..database.transaction import Transaction
 from . import memory_rows, merging, names, tree_rows, uses
-from .memory_rows import KIND, SELECT, fetch, follow_new, from_row, rewrite, there, to_row, unlink
+from .memory_rows import (
+    KIND,
+    fetch,
+    follow_new,
+    rewrite,
+    select,
+    there,
+    to_row,
+    unlink,
+)
 from .merging import merged_fields
 
 SHORTEST_PREFIX: Final = 4
@@ -28,16 +38,14 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
     memory = fetch(db, key)
     if memory is not None:
         return memory
-    alike: list[tuple[object, ...]] = []
+    alike: list[Memory] = []
     if len(key) >= SHORTEST_PREFIX:
-        alike = db.execute(
-            f"{SELECT} WHERE id > ? AND id < ? LIMIT 2", (key, f"{key}\U0010ffff")
-        ).fetchall()
+        alike = select(db, "id > ? AND id < ? LIMIT 2", key, f"{key}\U0010ffff")
     if len(alike) > 1:
         raise Conflict(f"cannot tell which memory '{key}' is: several begin so", field="id")
     if not alike:
         raise NotFound(f"no memory has the id '{key}'", field="id")
-    return from_row(alike[0])
+    return alike[0]
 
 
 def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
@@ -128,15 +136,16 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     if memory.merged_into is not None:
         freed = merging.free(tx, memory)
         memory = there(tx, memory.id)
-    back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
-    for (key,) in back:
-        other = msgspec.structs.replace(there(tx, key), merged_into=None)
-        if is_duplicate(other, memory):
-            delete(tx, there(tx, key))
-    back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
+    merged = "SELECT id FROM memories WHERE merged_into = ?"
+    for key in column(tx.db, merged, memory.id):
+        # Deleting one before may have freed it.
+        other = there(tx, key)
+        if is_duplicate(msgspec.structs.replace(other, merged_into=None), memory):
+            delete(tx, other)
+    back = column(tx.db, merged, memory.id)
     rows.write(tx, KIND, memory.id, None)
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
-    return (*freed, *(key for (key,) in back))
+    return (*freed, *back)
 
 
 def forget(tx: Transaction, key: str) -> tuple[str, tuple[str, ...]]:
@@ -159,7 +168,7 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
     moved = tx.db.execute(
         "UPDATE memories SET archived_at = ? WHERE archived_at IS NULL"
         " AND id IN (SELECT value FROM json_each(?))",
-        (tx.now, msgspec.json.encode(list(ids)).decode()),
+        (tx.now, to_json([*ids])),
     ).rowcount
     if moved:
         tx.count("total_evicted", moved)
@@ -171,8 +180,7 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
 
 def relabel(tx: Transaction, old: str, new: str) -> None:
     """File every memory of category `old` under `new`, and record the original category."""
-    rows = tx.db.execute(f"{SELECT} WHERE category = ?", (old,)).fetchall()
-    for memory in map(from_row, rows):
+    for memory in select(tx.db, "category = ?", old):
         refile(tx, memory, new, memory.original_category or old)
     tx.tell("category.merged", category=old, into=new)
 

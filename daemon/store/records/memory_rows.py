@@ -19,6 +19,7 @@ from ...memory.records import DEFAULT_CATEGORY, Memory, Metadata
 from ...memory.scoring import record_size, score_of
 from ...memory.similarity import text_digest
 from ..database import full_text, rows
+from ..database.connection import column, scalar, to_json
 from ..database.memory_database import in_pages
 from ..database.rows import ROWS, Kind
 from ..database.transaction import DeletedMemory, IndexEntry, StateFile, Transaction
@@ -114,17 +115,15 @@ def memory_of(row: Row) -> Memory:
 
 
 class MemoryTable:
-    """The table `memories`. Tombstones of memories are in `rows`."""
+    """The table `memories`; see `Table`. Tombstones of memories are in `rows`."""
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
-        """The current row, deleted or not."""
         row = db.execute(f"SELECT {_ROW} FROM memories WHERE id = ?", (key,)).fetchone()
         return _row(row) if row is not None else ROWS.load(db, kind, key)
 
     def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
-        """The current rows of some ids, deleted or not."""
         sql = f"SELECT {_ROW} FROM memories WHERE id IN (SELECT value FROM json_each(?))"
-        live = {row[0]: _row(row) for row in db.execute(sql, (_json(keys),))}
+        live = {row[0]: _row(row) for row in db.execute(sql, (to_json(keys),))}
         return live if len(live) == len(keys) else ROWS.load_all(db, kind, keys) | live
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
@@ -153,7 +152,6 @@ class MemoryTable:
         self.add(tx, [row], [memory])
 
     def add(self, tx: Transaction, rows: Sequence[Row], memories: Sequence[Memory]) -> None:
-        """Store live memories that are new."""
         if (floor := tx.warm_floor) is not None:
             memories = [
                 msgspec.structs.replace(memory, archived_at=tx.now)
@@ -178,7 +176,6 @@ class MemoryTable:
         return _with_extra(row.id, to_row(memory_of(row)), extra, row.clocks)
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
-        """Each row, including deleted ones, a few hundred at a time."""
         for _, *values in in_pages(db, f"SELECT row, {_ROW} {_BY_ROW}", after=0):
             yield _row(values)
         yield from ROWS.every(db, kind)
@@ -215,7 +212,7 @@ def reindex(tx: Transaction) -> None:
     names.clear_introduced(tx)
     tx.unindexed = []
     tx.db.execute("DELETE FROM people")
-    for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
+    for name in column(tx.db, "SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
         names.add_person(tx, name)
     pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
     index(tx, (entry_of(row, from_row(rest)) for row, *rest in pages))
@@ -258,13 +255,13 @@ def _column_values(tx: Transaction, memory: Memory, row: Row) -> list[Any]:
     values = list(_row_values(memory))
     metadata = memory.metadata
     plain = not (metadata.urls or metadata.commands or metadata.paths)
-    values[_AT_TAGS] = _json(memory.tags) if memory.tags else "[]"
-    values[_AT_METADATA] = _NO_METADATA if plain else _json(metadata)
-    values[_AT_DATA] = None if memory.data is None else _json(memory.data)
+    values[_AT_TAGS] = to_json(memory.tags) if memory.tags else "[]"
+    values[_AT_METADATA] = _NO_METADATA if plain else to_json(metadata)
+    values[_AT_DATA] = None if memory.data is None else to_json(memory.data)
     unknown = None
     if not row.data.keys() <= ROW_FIELDS:
-        unknown = _json({name: row.data[name] for name in row.data.keys() - ROW_FIELDS})
-    clocks = _json(row.clocks)
+        unknown = to_json({name: row.data[name] for name in row.data.keys() - ROW_FIELDS})
+    clocks = to_json(row.clocks)
     return [*values, clocks, unknown, record_size(memory), text_digest(memory.text)]
 
 
@@ -278,10 +275,6 @@ def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
     names.remove_introduced(tx, number)
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 # The contribution of a merge to the kept memory, in the row of the retired one.
 GAVE: Final = "gave"
 # Received values are not cut: other devices may allow longer texts.
@@ -291,20 +284,22 @@ _short_texts: Final = attrgetter(*_SHORT_TEXTS)
 _TIMES: Final = ("created_at", "updated_at", "last_accessed_at", "expires_at")
 
 
+def select(db: sqlite3.Connection, where: str, *arguments: object) -> list[Memory]:
+    """The memories that fit a condition in SQL, behind which may be an order and a limit."""
+    rows = db.execute(f"SELECT {', '.join(FIELDS)} FROM memories WHERE {where}", arguments)
+    return [from_row(row) for row in rows.fetchall()]
+
+
 def fetch(db: sqlite3.Connection, key: str | None) -> Memory | None:
     """The memory with exactly this id, if it exists."""
-    row = db.execute(f"{SELECT} WHERE id = ?", (key,)).fetchone()
-    return None if row is None else from_row(row)
+    return next(iter(select(db, "id = ?", key)), None)
 
 
 def is_forgotten(db: sqlite3.Connection, key: str) -> bool:
     """Whether a memory with this id, or this beginning of one, was forgotten."""
-    result = db.execute(
-        "SELECT 1 FROM rows WHERE kind = 'memory' AND id >= ?1 AND id < ?1 || char(1114111)"
-        " AND NOT live LIMIT 1",
-        (key,),
-    )
-    return result.fetchone() is not None
+    begins = "id >= ?1 AND id < ?1 || char(1114111)"
+    forgotten = f"SELECT 1 FROM rows WHERE kind = 'memory' AND {begins} AND NOT live LIMIT 1"
+    return scalar(db, forgotten, key) is not None
 
 
 def there(tx: Transaction, key: str) -> Memory:
@@ -321,16 +316,14 @@ def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | No
 
 def unlink(tx: Transaction, key: str) -> None:
     """Clear `superseded_by` of the memories that a changed or deleted memory superseded."""
-    rows = tx.db.execute(f"{SELECT} WHERE superseded_by = ?", (key,)).fetchall()
-    for older in map(from_row, rows):
+    for older in select(tx.db, "superseded_by = ?", key):
         freed = msgspec.structs.replace(older, superseded_by=None)
         rewrite(tx, freed, why="unlinked", stamp=_just_after(tx, older.id, "superseded_by"))
 
 
 def release(tx: Transaction, target: str) -> None:
     """Restore all memories that were merged into a deleted memory."""
-    rows = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (target,)).fetchall()
-    for retired in map(from_row, rows):
+    for retired in select(tx.db, "merged_into = ?", target):
         restore_merged(tx, retired, repairs=True)
         tx.tell("memory.unmerged", id=retired.id, into=target, category=retired.category)
 

@@ -20,7 +20,9 @@ from ...language.comparison import contradicts, is_duplicate
 from ...memory.checks import REFERENCES, TAGS
 from ...memory.records import CONSOLIDATED, Memory, Metadata, outranks
 from ..database import rows
+from ..database.connection import column, scalar
 from ..database.transaction import Transaction
+from .entities import root_of
 from .memory_rows import GAVE, KIND, fetch, restore_merged, rewrite, there, to_row, unlink
 
 _NEVER: Final[Stamp] = (0, "")
@@ -93,10 +95,9 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
 
 def merge_exclusions(db: sqlite3.Connection) -> set[str]:
     """The ids of memories restored from a merge by a user."""
-    rows = db.execute(
-        "SELECT id FROM memories WHERE merged_into IS NULL AND instr(clocks, '\"merged_into\"')"
-    ).fetchall()
-    return {key for (key,) in rows if _is_kept_apart(db, key)}
+    restored = "merged_into IS NULL AND instr(clocks, '\"merged_into\"')"
+    keys = column(db, f"SELECT id FROM memories WHERE {restored}")
+    return {key for key in keys if _is_kept_apart(db, key)}
 
 
 def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
@@ -157,9 +158,8 @@ def free(tx: Transaction, retired: Memory) -> list[str]:
     freed: list[str] = []
     if memory is not None and memory.merged_into is not None:
         freed += [*free(tx, memory), memory.id]
-    later = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (retired.merged_into,))
-    merged = sorted(((_merged_at(tx.db, key), key) for (key,) in later.fetchall()), reverse=True)
-    for at, key in merged:
+    merged = column(tx.db, "SELECT id FROM memories WHERE merged_into = ?", retired.merged_into)
+    for at, key in sorted(((_merged_at(tx.db, key), key) for key in merged), reverse=True):
         if at >= _merged_at(tx.db, retired.id) and key != retired.id:
             undo_merge(tx, there(tx, key))
             freed.append(key)
@@ -181,21 +181,13 @@ def repair_links(tx: Transaction) -> None:
     stay hidden for ever.
     """
     gone = "IN (SELECT id FROM rows WHERE kind = 'memory')"
-    superseded = tx.db.execute(
-        f"SELECT DISTINCT superseded_by FROM memories WHERE superseded_by {gone}"
-    ).fetchall()
-    for (missing,) in superseded:
+    dangling = f"SELECT DISTINCT superseded_by FROM memories WHERE superseded_by {gone}"
+    for missing in column(tx.db, dangling):
         unlink(tx, missing)
-    merged = dict(
-        tx.db.execute(
-            "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
-        ).fetchall()
-    )
-    lost = tx.db.execute(
-        f"SELECT DISTINCT merged_into FROM memories WHERE merged_into {gone}"
-    ).fetchall()
-    living = {*merged.values()} - {key for (key,) in lost}
-    for key in stranded(merged, living):
+    merges = "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
+    merged = dict(tx.db.execute(merges).fetchall())
+    lost = column(tx.db, f"SELECT DISTINCT merged_into FROM memories WHERE merged_into {gone}")
+    for key in stranded(merged, {*merged.values()}.difference(lost)):
         restore_merged(tx, there(tx, key), repairs=True)
 
 
@@ -223,19 +215,14 @@ def _dissolve(tx: Transaction, key: str) -> None:
     if stamps(row)["text"][0] != row.clocks.at:
         # Its text was changed later.
         return
-    if not tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ?", (key,)).fetchone():
+    if not scalar(tx.db, "SELECT 1 FROM memories WHERE merged_into = ?", key):
         rows.write(tx, KIND, key, None)
         tx.tell("memory.deleted", id=key, category=made.category)
 
 
 def successor(db: sqlite3.Connection, key: str) -> Memory | None:
     """The memory, or the one at the end of its merges; None if that is deleted."""
-    memory = fetch(db, key)
-    passed: set[str] = set()
-    while memory is not None and memory.merged_into is not None and memory.id not in passed:
-        passed.add(memory.id)
-        memory = fetch(db, memory.merged_into)
-    return memory
+    return fetch(db, root_of(db, key))
 
 
 def merged_fields(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory:

@@ -17,6 +17,7 @@ import msgspec
 
 from ...language.meaning import is_word, roles_in
 from ...memory.indexing import fold, index_words, is_unspaced
+from ..database.connection import column, scalar, to_json
 from ..database.transaction import Transaction
 
 NAME_WORD: Final = re.compile(r"[^\W_]+")
@@ -35,15 +36,16 @@ def named_in(db: sqlite3.Connection, text: str) -> list[str]:
     calls = set(words)
     if not plain.isascii():
         calls |= {plain[at : at + _BEGINNING] for at in range(len(plain) - 1)}
-    result = db.execute(
+    return column(
+        db,
         "WITH calls(call) AS MATERIALIZED (SELECT DISTINCT called FROM people"
         " WHERE called IN (SELECT value FROM json_each(?1)))"
         " SELECT name FROM calls JOIN people ON called = call WHERE instr(?2, words)"
         " UNION SELECT (SELECT min(name) FROM people WHERE called = call) FROM calls"
         " UNION SELECT (SELECT max(name) FROM people WHERE called = call) FROM calls",
-        (msgspec.json.encode(sorted(calls)).decode(), f" {' '.join(words)} \n{plain}"),
+        to_json(sorted(calls)),
+        f" {' '.join(words)} \n{plain}",
     )
-    return [name for (name,) in result]
 
 
 def add_person(tx: Transaction, name: str) -> None:
@@ -54,10 +56,7 @@ def add_person(tx: Transaction, name: str) -> None:
 
 def drop_person(tx: Transaction, name: str) -> None:
     """Remove a name, unless a memory of that person is left."""
-    result = tx.db.execute(
-        "SELECT 1 FROM memories WHERE actor = ? AND actor <> '' LIMIT 1", (name,)
-    )
-    if result.fetchone() is None:
+    if not scalar(tx.db, "SELECT 1 FROM memories WHERE actor = ? AND actor <> '' LIMIT 1", name):
         for called, _ in _calls(name):
             tx.db.execute("DELETE FROM people WHERE called = ? AND name = ?", (called, name))
 
@@ -92,7 +91,7 @@ def names_of(
         "SELECT code, json_group_array(DISTINCT name) FROM introductions"
         f" WHERE code IN (SELECT value FROM json_each(?)){inside} GROUP BY code"
         f" HAVING count(DISTINCT name) <= {_MOST_NAMES}",
-        (msgspec.json.encode([*codes]).decode(), *arguments),
+        (to_json([*codes]), *arguments),
     )
     return {code: tuple(msgspec.json.decode(names)) for code, names in rows}
 
@@ -146,12 +145,10 @@ def _spelling(text: str, name: str) -> str:
 
 def most_introduced(db: sqlite3.Connection, limit: int) -> list[str]:
     """The names that most memories introduce, folded."""
-    rows = db.execute(
-        "SELECT name FROM introductions GROUP BY name"
-        " ORDER BY count(DISTINCT row) DESC, max(row) DESC, name LIMIT ?",
-        (limit,),
+    order = "count(DISTINCT row) DESC, max(row) DESC, name"
+    return column(
+        db, f"SELECT name FROM introductions GROUP BY name ORDER BY {order} LIMIT ?", limit
     )
-    return [name for (name,) in rows]
 
 
 def add_introduced(tx: Transaction, row: int, text: str) -> None:

@@ -10,9 +10,9 @@ import msgspec
 
 from ...memory.records import Memory, Order, Tier
 from ...memory.scoring import COLD, HOT, WARM, Scoring, score
-from ..database.connection import INSIDE
+from ..database.connection import INSIDE, scalar, to_json
 from . import tree_rows
-from .memory_rows import FIELDS, SELECT, from_row
+from .memory_rows import FIELDS, from_row, select
 
 # The scores of each tier, from the first to below the second.
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
@@ -80,20 +80,14 @@ def page(
         teach_score(db, now, scoring)
     condition, arguments = where(filters, now)
     total = _total(db, filters, condition, arguments, now)
-    rows = db.execute(
-        f"{SELECT} WHERE {condition} ORDER BY {_by(order, reverse)} LIMIT ? OFFSET ?",
-        (*arguments, limit, offset),
-    )
-    return [from_row(row) for row in rows], total
+    ordered = f"{condition} ORDER BY {_by(order, reverse)} LIMIT ? OFFSET ?"
+    return select(db, ordered, *arguments, limit, offset), total
 
 
 def newest(db: sqlite3.Connection, filters: Filters, *, limit: int, now: float) -> list[Memory]:
     """The newest memories that pass; no other rows are read."""
     condition, arguments = where(filters, now)
-    rows = db.execute(
-        f"{SELECT} WHERE {condition} ORDER BY {_by('newest')} LIMIT ?", (*arguments, limit)
-    )
-    return [from_row(row) for row in rows]
+    return select(db, f"{condition} ORDER BY {_by('newest')} LIMIT ?", *arguments, limit)
 
 
 def living_after(
@@ -113,19 +107,16 @@ def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, Memory]:
     result = db.execute(
         f"SELECT row, {', '.join(FIELDS)} FROM memories"
         " WHERE row IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(rows).decode(),),
+        (to_json(rows),),
     )
     return {number: from_row(rest) for number, *rest in result}
 
 
 def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> list[Memory]:
     """The live ones among the memories in these rows."""
-    result = db.execute(
-        f"{SELECT} WHERE row IN (SELECT value FROM json_each(?)) AND merged_into IS NULL"
-        " AND (expires_at IS NULL OR expires_at > ?)",
-        (msgspec.json.encode(rows).decode(), now),
-    )
-    return [from_row(row) for row in result]
+    living = "merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+    here = f"row IN (SELECT value FROM json_each(?)) AND {living}"
+    return select(db, here, to_json(rows), now)
 
 
 def _by(order: Order, reverse: bool = False) -> str:
@@ -143,8 +134,7 @@ def _total(
 ) -> int:
     """The number of memories that pass, from the counts of the tree if possible."""
     if filters != Filters(archived=filters.archived):
-        query = f"SELECT count(*) FROM memories WHERE {condition}"
-        return int(db.execute(query, arguments).fetchone()[0])
+        return int(scalar(db, f"SELECT count(*) FROM memories WHERE {condition}", *arguments))
     warm, cold = tree_rows.totals(db)
     expired_warm, expired_cold = db.execute(
         "SELECT total(archived_at IS NULL), total(archived_at IS NOT NULL) FROM memories"

@@ -23,9 +23,10 @@ from ...memory.indexing import index_text
 from ...memory.records import DEFAULT_CATEGORY, Memory, is_outside, outranks
 from ...memory.similarity import exact_key, text_digest
 from ...memory.stemming import STOP_WORDS
+from ..database.connection import column, to_json
 from ..database.transaction import Transaction
 from . import memories, memory_rows, merging
-from .memory_rows import SELECT, from_row
+from .memory_rows import select
 from .selecting import at_rows
 
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
@@ -91,27 +92,22 @@ def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
 
 def _with_text(db: sqlite3.Connection, text: str, now: float, *, turns: bool) -> Iterator[Memory]:
     key = exact_key(text)
-    rows = db.execute(f"{SELECT} WHERE digest = ? ORDER BY row", (text_digest(text),)).fetchall()
-    for memory in map(from_row, rows):
+    for memory in select(db, "digest = ? ORDER BY row", text_digest(text)):
         is_meant = turns or memory.position is None
         if is_meant and exact_key(memory.text) == key and not memory.expired(now):
             yield memory
 
 
-def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
+def _with_telling_words(db: sqlite3.Connection, text: str) -> list[Memory]:
     """Memories that have all the telling words of `text`, or if none is, any word; newest first."""
     all_words = set(_words(text))
     telling = {word for word in all_words if not is_interchangeable(word.strip(_MARKS).lower())}
     longest = sorted(telling or all_words, key=lambda word: (-len(word), word))[:_WORDS]
     if not longest:
-        return iter(())
+        return []
     query = (" " if telling else " OR ").join(f'"{word}"' for word in longest)
-    rows = db.execute(
-        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?"
-        f" ORDER BY rowid DESC LIMIT {_CANDIDATES})",
-        (query,),
-    )
-    return map(from_row, rows.fetchall())
+    matches = "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
+    return select(db, f"row IN ({matches})", query, _CANDIDATES)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -203,11 +199,8 @@ def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
 
 def _rows_with(db: sqlite3.Connection, words: str) -> list[int]:
     """The newest rows whose text has all the words."""
-    result = db.execute(
-        "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?",
-        (words, _OF_A_WORD),
-    )
-    return [row for (row,) in result.fetchall()]
+    matches = "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
+    return column(db, matches, words, _OF_A_WORD)
 
 
 def _current(
@@ -226,11 +219,7 @@ def _current(
         " OR id IN (SELECT value FROM json_each(?)))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
         (
-            *(_json(rows), _json(keys), _json(list(retiring))),
+            *(to_json(rows), to_json(keys), to_json([*retiring])),
             *(newer.created_at, ahead_of, newer.updated_at, newer.id),
         ),
     ).fetchall()
-
-
-def _json(values: Sequence[object]) -> str:
-    return msgspec.json.encode(values).decode()

@@ -15,6 +15,7 @@ from ...memory import tree_nodes
 from ...memory.checks import CATEGORY_CHARS, check_category
 from ...memory.tree_nodes import ROOT, Node, one_line
 from ..database import rows
+from ..database.connection import column, scalar
 from ..database.rows import Kind
 from ..database.transaction import Transaction
 
@@ -56,13 +57,14 @@ def total(db: sqlite3.Connection) -> int:
 
     Reading whether each memory of the root is archived takes a hundred times as long.
     """
-    (number,) = db.execute(
+    number = scalar(
+        db,
         "SELECT (SELECT total(warm_count + cold_count) FROM tree)"
         " + (SELECT count(*) FROM memories WHERE category = ?1)"
         # The sign keeps SQLite from reading the category instead of the few that were merged.
         " - (SELECT count(*) FROM memories WHERE merged_into IS NOT NULL AND +category = ?1)",
-        (tree_nodes.ROOT,),
-    ).fetchone()
+        tree_nodes.ROOT,
+    )
     return int(number)
 
 
@@ -83,7 +85,7 @@ def ensure(tx: Transaction, category: str) -> None:
 
 def _known(tx: Transaction) -> set[str]:
     if tx.cache.categories is None:
-        tx.cache.categories = {path for (path,) in tx.db.execute("SELECT path FROM tree")}
+        tx.cache.categories = {*column(tx.db, "SELECT path FROM tree")}
     return tx.cache.categories
 
 
@@ -94,13 +96,10 @@ def resolve(tx: Transaction, category: str) -> str:
     """
     if category in _known(tx):
         return category
-    merged = tx.db.execute(
-        # SQLite uses the partial index only with the first condition.
-        "SELECT category FROM memories WHERE original_category <> '' AND original_category = ?"
-        " LIMIT 1",
-        (category,),
-    ).fetchone()
-    return str(merged[0]) if merged else category
+    # SQLite uses the partial index only with the first condition.
+    merged = "original_category <> '' AND original_category = ?"
+    now = scalar(tx.db, f"SELECT category FROM memories WHERE {merged} LIMIT 1", category)
+    return category if now is None else str(now)
 
 
 def recount(tx: Transaction) -> None:
@@ -120,12 +119,9 @@ def recount(tx: Transaction) -> None:
 
 def is_used(db: sqlite3.Connection, category: str) -> bool:
     """Whether a category has memories, was merged into another, or has others below it."""
-    result = db.execute(
-        "SELECT 1 FROM memories WHERE category = ?1 OR original_category = ?1"
-        " UNION ALL SELECT 1 FROM tree WHERE path > ?1 || '/' AND path < ?1 || '0' LIMIT 1",
-        (category,),
-    )
-    return result.fetchone() is not None
+    filed = "SELECT 1 FROM memories WHERE category = ?1 OR original_category = ?1"
+    below = "SELECT 1 FROM tree WHERE path > ?1 || '/' AND path < ?1 || '0'"
+    return scalar(db, f"{filed} UNION ALL {below} LIMIT 1", category) is not None
 
 
 def touch(tx: Transaction, category: str) -> None:

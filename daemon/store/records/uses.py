@@ -30,6 +30,7 @@ from thermocline.sync import Row
 from ...errors import ThermoclineError
 from ...memory.checks import check_time
 from ..database import rows
+from ..database.connection import column, scalar, to_json
 from ..database.rows import Kind
 from ..database.transaction import Transaction
 
@@ -63,7 +64,7 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     counts = Counter(ids)
     memories = tx.db.execute(
         "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(counts)).decode(),),
+        (to_json([*counts]),),
     ).fetchall()
     tx.db.executemany(
         "UPDATE tree SET last_access = ? WHERE path = ?",
@@ -79,12 +80,14 @@ def count_answers(tx: Transaction, answers: Sequence[Sequence[str]], saved: int 
     """Count answers, a use of each memory in them not used in the last hour, and saved tokens."""
     if answers:
         used = dict.fromkeys(chain.from_iterable(answers))
-        recent = tx.db.execute(
+        recent = column(
+            tx.db,
             "SELECT id FROM memories WHERE last_accessed_at > ?"
             " AND id IN (SELECT value FROM json_each(?))",
-            (tx.now - _USE_SECONDS, msgspec.json.encode(list(used)).decode()),
-        ).fetchall()
-        reinforce(tx, used.keys() - {key for (key,) in recent})
+            tx.now - _USE_SECONDS,
+            to_json([*used]),
+        )
+        reinforce(tx, used.keys() - {*recent})
         tx.count("retrieval_count", len(answers))
         tx.count("total_retrieved", sum(map(len, answers)))
     if saved:
@@ -93,21 +96,16 @@ def count_answers(tx: Transaction, answers: Sequence[Sequence[str]], saved: int 
 
 def counted(db: sqlite3.Connection, memory: str) -> int:
     """The uses of a memory on all devices, and of the memories merged into it."""
-    (number,) = db.execute(
-        f"SELECT (SELECT total(data ->> '$.uses[0]') FROM rows WHERE {_OF_MEMORY})"
-        " + (SELECT total(access_count) FROM memories WHERE merged_into = ?1)",
-        (memory,),
-    ).fetchone()
-    return int(number)
+    counted = f"SELECT total(data ->> '$.uses[0]') FROM rows WHERE {_OF_MEMORY}"
+    merged = "SELECT total(access_count) FROM memories WHERE merged_into = ?1"
+    return int(scalar(db, f"SELECT ({counted}) + ({merged})", memory))
 
 
 def are_any(db: sqlite3.Connection) -> bool:
     """Whether a new memory may have uses: some are counted, or memories are merged."""
-    result = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM rows WHERE kind = 'uses' AND live)"
-        " OR EXISTS (SELECT 1 FROM memories WHERE merged_into IS NOT NULL)"
-    )
-    return bool(result.fetchone()[0])
+    counted = "SELECT 1 FROM rows WHERE kind = 'uses' AND live"
+    merged = "SELECT 1 FROM memories WHERE merged_into IS NOT NULL"
+    return bool(scalar(db, f"SELECT EXISTS ({counted}) OR EXISTS ({merged})"))
 
 
 def recount(tx: Transaction, memory: str | None) -> None:
@@ -215,8 +213,6 @@ def _tokens(chars: int) -> int:
 
 
 def _chars_there(db: sqlite3.Connection) -> int:
-    result = db.execute(
-        "SELECT (SELECT total(length(text)) FROM memories WHERE merged_into IS NULL)"
-        " + (SELECT total(length(data ->> 'value')) FROM rows WHERE kind = 'hot' AND live)"
-    )
-    return int(result.fetchone()[0])
+    texts = "SELECT total(length(text)) FROM memories WHERE merged_into IS NULL"
+    hot = "SELECT total(length(data ->> 'value')) FROM rows WHERE kind = 'hot' AND live"
+    return int(scalar(db, f"SELECT ({texts}) + ({hot})"))
