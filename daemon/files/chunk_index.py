@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
@@ -12,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ..config.settings import IndexSettings
-from ..errors import ShuttingDown, StoreDamaged, ThermoclineError, reason_of, translate_os
+from ..errors import ShuttingDown, StoreDamaged, ThermoclineError, reason_of
 from ..memory.records import FilesBrought, IndexState, WatchedPath
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.database import chunk_database
-from ..store.database.memory_database import translate
+from ..store.database.memory_database import translated
 from ..store.database.transaction import Event
 from ..store.records import chunk_tables, watched
 from ..store.records.chunk_tables import FileFingerprint
@@ -212,29 +211,22 @@ class ChunkIndex:
         try:
             self._failure = None
             await self.store.chunks_renewed()
-            await self._bring_all()
+            with translated(self._place.folder / chunk_database.FILE_NAME):
+                await self._bring_all()
             self._problems.clear(_FAILED, self._place.agent)
         except ShuttingDown:
             self._not_before = time.monotonic() + _AGAIN_SECONDS
-        except (ThermoclineError, sqlite3.Error, OSError) as error:
-            await self._failed(error)
+        except ThermoclineError as error:
+            self._not_before = time.monotonic() + _AGAIN_SECONDS
+            if isinstance(error, StoreDamaged):
+                await self.store.renew_chunks()
+            agent = self._place.agent
+            message = f"cannot index the files of '{agent}': {error.message}"
+            self._problems.report(_FAILED, agent, message, error.hint or "", lasting=False)
+            self._failure = error
         finally:
             self.store.in_use -= 1
             self._brought()
-
-    async def _failed(self, error: ThermoclineError | sqlite3.Error | OSError) -> None:
-        self._not_before = time.monotonic() + _AGAIN_SECONDS
-        path = self._place.folder / chunk_database.FILE_NAME
-        if isinstance(error, sqlite3.Error):
-            error = translate(error, path)
-        elif isinstance(error, OSError):
-            error = translate_os(error, path)
-        if isinstance(error, StoreDamaged):
-            await self.store.renew_chunks()
-        agent = self._place.agent
-        message = f"cannot index the files of '{agent}': {error.message}"
-        self._problems.report(_FAILED, agent, message, error.hint or "", lasting=False)
-        self._failure = error
 
     async def _bring_all(self) -> None:
         counts = {"added": 0, "updated": 0, "moved": 0, "removed": 0}

@@ -24,7 +24,7 @@ from ..store.database.rows import Kind
 from ..store.database.transaction import Transaction
 from ..store.kinds import kind_of
 from ..store.records import experiences, history, hot_rows, memory_rows, tree_rows, uses
-from ..store.records.memory_rows import index_new, to_row
+from ..store.records.memory_rows import to_row
 from ..store.records.similar import find_same
 
 T = TypeVar("T")
@@ -35,6 +35,7 @@ EXPIRED: Final = "expired"
 STALE: Final = "an earlier version of what is there"
 LATER: Final = "changed here later"
 _LINES: Final = 200
+_MORE: Final = "and more, beyond the limit of this report"
 _AT_ONCE: Final = 500
 # The device in stamps of imported content, so that each device makes the same stamps.
 _IMPORT: Final = "import"
@@ -61,14 +62,16 @@ class ImportReport(msgspec.Struct):
         for mine, others in ((self.stored, other.stored), (self.skipped, other.skipped)):
             for name, number in others.items():
                 _count(mine, name, number)
-        self.left_out = list(dict.fromkeys([*self.left_out, *other.left_out]))[:_LINES]
+        self._leave_out(other.left_out)
 
     def note(self, name: str, *lines: str) -> None:
         """Record what was left out of a file or table."""
-        room = _LINES - len(self.left_out)
-        self.left_out += [f"{name}: {line}" for line in lines[: max(0, room)]]
-        if len(lines) > room >= 0:
-            self.left_out.append("and more, beyond the limit of this report")
+        self._leave_out([f"{name}: {line}" for line in lines])
+
+    def _leave_out(self, lines: Sequence[str]) -> None:
+        """Add lines, each once, as long as there is room."""
+        new = dict.fromkeys([*self.left_out, *lines])
+        self.left_out = [*new] if len(new) <= _LINES else [*[*new][:_LINES], _MORE]
 
 
 class Intake:
@@ -115,7 +118,6 @@ class Intake:
 
     def entries(self, memories: Sequence[Memory]) -> None:
         """Import the entries of another system, but none that are known here or have expired."""
-        index_new(self.tx)
         now = self.tx.now
         valid = [each for each in memories if each.expires_at is None or each.expires_at > now]
         new = [memory for memory in valid if not self._is_said(memory)]
@@ -192,9 +194,10 @@ class Intake:
             superseded_by=self._link(memory.superseded_by, ids),
         )
         data = to_row(memory)
-        if memory.tags:
-            data["tags"].sort()
-        missing = memory.access_count - self._uses(memory.id)
+        known = memory_rows.fetch(self.tx.db, memory.id)
+        # Those that it has, or will have with the uses that are counted already.
+        uses_here = uses.counted(self.tx.db, memory.id) if known is None else known.access_count
+        missing = memory.access_count - uses_here
         before = rows.load(self.tx.db, memory_rows.KIND, memory.id)
         brought = before.data.get("access_count", 0) if before is not None else 0
         at = stamp_at(min(memory.updated_at, self.tx.now)), _IMPORT
@@ -217,11 +220,6 @@ class Intake:
         if target is None or target in ids or memory_rows.fetch(self.tx.db, target):
             return target
         return None
-
-    def _uses(self, key: str) -> int:
-        """The uses that the memory has, or will have with the uses already counted."""
-        known = memory_rows.fetch(self.tx.db, key)
-        return uses.counted(self.tx.db, key) if known is None else known.access_count
 
     def _offer(
         self,

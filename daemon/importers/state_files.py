@@ -24,7 +24,6 @@ from ..runtime import atomic
 from ..store import apply
 from ..store.engine import LARGEST
 from ..store.records.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
-from ..store.records.memory_rows import index_new
 from ..store.records.similar import find_same
 from . import memory_md, tier_files, warm_file
 from .intake import THERE, ImportReport, Intake
@@ -93,7 +92,6 @@ def take(
         entries = intake.rows(rows_in(io.BytesIO(content), shown, intake.report))
     elif format_ == "memory-md":
         memories, faults = memory_md.parse(_text(content), written_at)
-        index_new(tx)
         new = [memory for memory in memories if find_same(tx.db, memory.text, tx.now) is None]
         intake.skip(THERE, len(memories) - len(new))
         intake.memories(new, editable=frozenset())

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import random
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -302,14 +302,13 @@ class ModelClient:
         return answer
 
     def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         parts = []
         for part in question.parts:
             cleared = self._clear(part.text)
+            counts.update(cleared.counts)
             parts.append(msgspec.structs.replace(part, text=cleared.text))
-            for name, count in cleared.counts.items():
-                counts[name] = counts.get(name, 0) + count
-        return msgspec.structs.replace(question, parts=tuple(parts)), counts
+        return msgspec.structs.replace(question, parts=tuple(parts)), dict(counts)
 
     def _report(self, code: str, text: str | None, hint: str | None) -> None:
         self._reported = self._settings() if text else self._reported

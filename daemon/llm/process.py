@@ -313,17 +313,13 @@ class _Running:
         try:
             self._in.write(line(msgspec.structs.replace(request, number=number)))
             await self._in.drain()
+            return await answer
         except (OSError, RuntimeError):
             # The exit code is only known after its exit.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
             self.waiting.pop(number, None)
             raise self._gone() from None
-        except asyncio.CancelledError:
-            self._cancel(number, grace)
-            raise
-        try:
-            return await answer
         except asyncio.CancelledError:
             self._cancel(number, grace)
             raise

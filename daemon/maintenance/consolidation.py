@@ -138,7 +138,11 @@ def _in_short(facts: Facts) -> Facts:
 
 
 async def _ingest(work: Work) -> Facts:
-    done = await ingest(work, await _days(work))
+    # All days since the notes were last read.
+    last = await work.store.read(lambda db: meta.read(db, _NOTES_READ, float))
+    missed = 0.0 if last is None else (work.store.now - last) / DAY
+    days_missed = min(_DAYS_AT_MOST, math.ceil(missed) + 1)
+    done = await ingest(work, max(work.notes.days, days_missed))
     if not work.dry_run:
         await work.store.write(lambda tx: meta.write(tx, _NOTES_READ, tx.now))
     facts: Facts = {
@@ -151,13 +155,6 @@ async def _ingest(work: Work) -> Facts:
     if done.model_error is not UNSET:
         facts["model_error"] = done.model_error
     return facts
-
-
-async def _days(work: Work) -> int:
-    """The configured number of days, or all since the notes were last read."""
-    last = await work.store.read(lambda db: meta.read(db, _NOTES_READ, float))
-    missed = 0.0 if last is None else (work.store.now - last) / DAY
-    return max(work.notes.days, min(_DAYS_AT_MOST, math.ceil(missed) + 1))
 
 
 async def _evict(work: Work) -> Facts:

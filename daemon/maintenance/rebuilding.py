@@ -14,6 +14,7 @@ from ..memory import tree_rebuild
 from ..memory.scoring import DAY
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, said_of, size
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
+from ..runtime.problems import first_names
 from ..schemas.tiers import RebuildUndone
 from ..store.agent_store import AgentStore
 from ..store.database import meta
@@ -217,7 +218,8 @@ def analyse(tree: Tree, totals: tuple[int, int], limits: TreeLimits, now: float)
             if len(below) >= _NEARLY * limits.max_children
         ],
     }
-    return findings + [f"{title}: {_listed(paths)}" for title, paths in groups.items() if paths]
+    named = {title: first_names(paths, _NAMED) for title, paths in groups.items() if paths}
+    return findings + [f"{title}: {names}" for title, names in named.items()]
 
 
 def markdown(agent: str, at: str, findings: Sequence[str], done: Sequence[str]) -> str:
@@ -237,8 +239,3 @@ def _namesakes(tree: Tree) -> Iterator[str]:
     for path in tree:
         paths.setdefault(path.rpartition("/")[2].casefold(), []).append(path)
     return (" and ".join(several) for several in paths.values() if len(several) > 1)
-
-
-def _listed(paths: Sequence[str]) -> str:
-    more = len(paths) - _NAMED
-    return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -193,11 +193,8 @@ class Upkeep:
         return outcome
 
     def _report_unread(self, agent: str, why: str) -> None:
-        if not why:
-            self._problems.clear(_UNREAD, agent)
-            return
-        text = f"of the daily notes of '{agent}': {why}"
-        self._problems.report(_UNREAD, agent, text, "repair or move these files", lasting=False)
+        text = f"of the daily notes of '{agent}': {why}" if why else None
+        self._problems.set(_UNREAD, agent, text, "repair or move these files", lasting=False)
 
     def _tell(self, agent: str, event: Event) -> None:
         if step := event.data.get("step"):

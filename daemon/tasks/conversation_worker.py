@@ -7,7 +7,7 @@ import datetime as dt
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -134,7 +134,10 @@ class ConversationWorker:
             waiting = [due.next for key, due in self._due.items() if key not in self._tasks]
             if self._unscheduled:
                 waiting.append(self._schedule_at)
-            await self._wait(min(waiting, default=float("inf")) - now)
+            seconds = max(0.0, min(waiting) - now) if waiting else None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._woken.wait()
 
     async def close(self) -> None:
         """Cancel running work; it remains in the buffers."""
@@ -142,13 +145,6 @@ class ConversationWorker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _wait(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(None if seconds == float("inf") else max(0.0, seconds)):
-                await self._woken.wait()
-        except TimeoutError:
-            return
 
     def _lock(self, key: Key) -> asyncio.Lock:
         return self._busy.setdefault(key, asyncio.Lock())
@@ -212,12 +208,18 @@ class ConversationWorker:
             left = None
         except ShuttingDown:
             return
-        except ThermoclineError as error:
-            text = f"cannot read a conversation of '{agent}': {error.message}"
-            self._problems.report(_TROUBLE, subject, text, error.hint or "it will be retried")
-            left = self._later(due)
         except Exception as error:  # noqa: BLE001 - the turns stay in the buffer
-            left = self._unexpected(agent, subject, error, due)
+            if isinstance(error, ThermoclineError):
+                why, hint = error.message, error.hint or "it will be retried"
+            else:
+                why, where = fault_of(error)
+                hint = "this is a bug: the log has the details"
+                _log.error(
+                    "a conversation was not read: %s\n%s", why, where, extra={"action": _FAILED}
+                )
+            text = f"cannot read a conversation of '{agent}': {why}"
+            self._problems.report(_TROUBLE, subject, text, hint)
+            left = self._later(due)
         else:
             self._problems.clear(_TROUBLE, subject)
         if self._due.get(key) is not due:
@@ -226,13 +228,6 @@ class ConversationWorker:
             del self._due[key]
         else:
             self._due[key] = left
-
-    def _unexpected(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        kind, where = fault_of(error)
-        _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
-        text = f"cannot read a conversation of '{agent}': {kind}"
-        self._problems.report(_TROUBLE, subject, text, "this is a bug: the log has the details")
-        return self._later(due)
 
     def _later(self, due: _Due) -> _Due:
         pause = min(self._retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)

@@ -231,7 +231,11 @@ def _observation(
         tags=short_list((tag.lower().lstrip("#") for tag in reply.tags), _MOST_TAGS, _TAG_CHARS),
         importance=max(share_of(reply.importance, default_importance(event)), least),
         source=_source(reply, turn),
-        entities=_mentions(reply.entities),
+        entities=tuple(
+            mention
+            for entity in reply.entities[:_MOST_ENTITIES]
+            if (mention := _mention(entity)).name
+        ),
         actor=turn.actor or (turn.role if turn.role in {"user", "assistant"} else ""),
         position=turn.position,
         at=turn.at,
@@ -270,15 +274,6 @@ def _profile(reply: ObservationReply, text: str, turn: BufferedTurn) -> dict[str
         return {kind: value or one_line(text, _SHORT)} if len(own) == len(turn.text) else {}
     is_said = bool(value) and value.casefold() in own.casefold()
     return {kind: value} if kind in _NAMES and is_said else {}
-
-
-def _mentions(named: Sequence[EntityReply]) -> tuple[Mention, ...]:
-    mentions = [
-        mention
-        for entity_reply in named[:_MOST_ENTITIES]
-        if (mention := _mention(entity_reply)).name
-    ]
-    return tuple(mentions)
 
 
 def _mention(named: EntityReply) -> Mention:
