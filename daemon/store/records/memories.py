@@ -17,7 +17,7 @@ from ...memory.scoring import score_of, tier_of
 from ..database import rows
 from ..database.connection import column, to_json
 from ..database.transaction import Transaction
-from . import memory_rows, merging, names, tree_rows, uses
+from . import merging, tree_rows, uses
 from .memory_rows import (
     KIND,
     fetch,
@@ -82,9 +82,7 @@ def add(tx: Transaction, memory: Memory) -> Memory:
     row = changed(
         None, (KIND.name, memory.id), to_row(memory, with_uses=True), tx.stamp(), KIND.sets
     )
-    memory_rows.insert(tx, memory, row)
-    if memory.actor:
-        names.add_person(tx, memory.actor)
+    KIND.table.add(tx, [row], [memory])
     follow_new(tx, row)
     rows.mark(tx, KIND, memory.id, None, None)
     tx.count("total_stored")

@@ -164,7 +164,11 @@ class MemoryTable:
             tx.db.executemany(_INSERT, values)
         else:
             for memory, row in zip(memories, rows, strict=True):
-                insert(tx, memory, row)
+                number = tx.db.execute(_INSERT, _values(tx, memory, row)).lastrowid
+                assert number is not None
+                tx.unindexed.append(entry_of(number, memory))
+                if len(tx.unindexed) >= _AT_ONCE:
+                    index_new(tx)
         for name in {memory.actor for memory in memories} - {""}:
             names.add_person(tx, name)
 
@@ -179,15 +183,6 @@ class MemoryTable:
         for _, *values in in_pages(db, f"SELECT row, {_ROW} {_BY_ROW}", after=0):
             yield _row(values)
         yield from ROWS.every(db, kind)
-
-
-def insert(tx: Transaction, memory: Memory, row: Row) -> None:
-    """Add a memory that is not in the table, with what this device derives for it."""
-    number = tx.db.execute(_INSERT, _values(tx, memory, row)).lastrowid
-    assert number is not None
-    tx.unindexed.append(entry_of(number, memory))
-    if len(tx.unindexed) >= _AT_ONCE:
-        index_new(tx)
 
 
 def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
