@@ -159,10 +159,10 @@ class Intake:
         self._apply(offered)
 
     def categories(self, tree: Mapping[str, Node]) -> None:
-        """Import the categories of a tree, parents first."""
+        """Import the categories of a tree."""
         offered = []
         known = tree_rows.load(self.tx.db)
-        for path, node in sorted(tree.items()):
+        for path, node in tree.items():
             at = None
             if path in known and known[path].desc == title(path) != node.desc:
                 # It has no description yet.
@@ -245,7 +245,7 @@ class Intake:
         row = Row(kind=kind.name, id=key, data=data, clocks=Clocks(at=unedited))
         if ours is None:
             return row
-        differing = {name for name in editable if not _same(ours.data.get(name), data.get(name))}
+        differing = {name for name in editable if ours.data.get(name) != data.get(name)}
         if ours.data.get("original_category") == data.get("category"):
             # The tree has merged its category since.
             differing.discard("category")
@@ -255,11 +255,7 @@ class Intake:
         if at is None:
             return row
         before = [version.row.data for version in history.versions(self.tx.db, kind, key)]
-        edits = {
-            name
-            for name in differing
-            if not any(_same(data.get(name), was.get(name)) for was in before)
-        }
+        edits = {name for name in differing if data.get(name) not in [v.get(name) for v in before]}
         if not edits:
             self.skip(STALE)
             return None
@@ -302,11 +298,6 @@ class Intake:
 def _count(counts: dict[str, int], name: str, number: int) -> None:
     if number:
         counts[name] = counts.get(name, 0) + number
-
-
-def _same(value: Any, other: Any) -> bool:
-    # Encoded, because True equals 1 in Python.
-    return value == other and msgspec.json.encode(value) == msgspec.json.encode(other)
 
 
 def _parts(items: Iterable[T]) -> Iterator[list[T]]:

@@ -185,14 +185,18 @@ def test_a_description_replaces_only_a_title(call, take):
     call.ok("POST", "/api/memory", {"text": "The plane is sharp", "category": "craft/wood"})
     tree = {"root": {"desc": ""}, "craft": {"desc": "Handwork", "last_access": THEN}}
     tree["craft/wood"] = {"desc": "Planes and saws"}
-    report = take(text=tree, name="memory-tree.json", written_at=THEN)
-    assert report["stored"] == {"category": 2}
+    tree["attic"] = {"desc": "Boxes", "last_access": THEN + 5}
+    report = take(text=tree, name="memory-tree.json", written_at=LATER)
+    assert report["stored"] == {"category": 3}
     tree["craft"]["desc"] = "Other words"
     report = take(text=tree, name="memory-tree.json", written_at=THEN)
     assert report["stored"] == {}
     nodes = call.ok("GET", "/api/tree")["tree"]
     assert nodes["craft"]["desc"] == "Handwork"
     assert nodes["craft/wood"]["desc"] == "Planes and saws"
+    assert nodes["attic"]["last_access"] == THEN + 5
+    # Uses here are later than those of the file.
+    assert nodes["craft"]["last_access"] > LATER
 
 
 def test_counters_of_a_day_are_not_taken_over(call, take):
