@@ -113,6 +113,12 @@ def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(filled, mode
     assert path["trace"] == ["root", "people", "people/ada"]
     prompt = model_server.heard[0].prompt
     assert prompt.index("people\n ada: Ada likes oolong\n") < prompt.index("what beverage")
+    # Filters and what is excluded hold for what it names too.
+    for narrower in ({"category": "projects"}, {"query": "what does she enjoy? -oolong"}):
+        model_server.says(TREE)
+        answer = filled.ok("POST", "/api/recall", body | narrower)
+        assert [path["path"] for path in answer["llm"]["tree"]] == ["people/ada"]
+        assert "Ada likes oolong" not in [one["text"] for one in answer["results"]]
 
 
 def test_a_model_names_categories(filled, model_server):
@@ -125,6 +131,31 @@ def test_a_model_names_categories(filled, model_server):
     asked = filled("GET", "/api/tree/search/prompt?query=what+beverage%3F").text
     marked = model_server.heard[0].prompt
     assert asked.partition("[tree ")[0] == marked.partition("[tree ")[0]
+
+
+def test_of_what_a_model_names_the_known_categories_above_a_threshold_count(filled, model_server):
+    filled.store("The ship Ada lies in Kiel", category="projects/ada")
+    filled.store("Peas go in in March", category="garden/beds")
+    named = [
+        ("people", 0.31, " it  is\nabout\x00 her "), ("/root/people/ada/", 7.0, ""),
+        ("people/ada", 0.4, "again"), ("PROJECTS/Boat", 0.9, ""), ("beds", 0.6, "one has it"),
+        ("ada", 0.95, "two have it"), ("people/bob", 1.0, ""), ("people", 0.3, ""),
+        ("projects", 0.3, ""),
+    ]  # fmt: skip
+    keys = ("path", "relevance", "reason")
+    said = json.dumps([dict(zip(keys, values, strict=True)) for values in named])
+    body = {"llm_endpoint": model_server.plain}
+    for query in ("what does Ada drink?", "where is the boat?"):
+        model_server.says(said)
+        results = filled.ok("POST", "/api/tree/search", body | {"query": query})["results"]
+        assert [(one["path"], one["relevance"]) for one in results] == [
+            ("people/ada", 1.0), ("projects/boat", 0.9), ("garden/beds", 0.6), ("people", 0.31),
+        ]  # fmt: skip
+        assert results[-1]["reason"] == "it is about her"
+    # The tree comes first, in the same words: servers keep what begins alike.
+    first, second = (heard.prompt.partition("[question")[0] for heard in model_server.heard)
+    assert first == second
+    assert "[tree " in first
 
 
 def test_a_conversation_is_read_by_a_model_in_one_question(call, model_server):

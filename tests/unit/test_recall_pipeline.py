@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.tree_nodes import NamedCategory
 from thermocline.daemon.recall.answer import Answer
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store.records.selecting import Filters
@@ -134,3 +135,8 @@ def test_what_is_excluded_does_not_come_back_as_a_newer_version(remembered):
     db = remembered([newer, older])
     assert texts(ask(db, "garden hedge"))[0] == newer.text
     assert texts(ask(db, "garden hedge -fence")) == [older.text]
+
+
+def test_a_category_that_is_gone_since_a_model_named_it_does_no_harm(db):
+    answer = ask(db, "garden fence", mode="llm", reasoned=(NamedCategory("home/shed", 1.0, ""),))
+    assert [hit.method for hit in answer.hits] == ["keyword"] * len(answer.hits) != []
