@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from json_values import json_values
 
 from thermocline.daemon.config import ConfigInvalid, Settings, load
 from thermocline.daemon.config.editing import edit
@@ -188,20 +189,13 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_system():
         change({"XDG_CONFIG_HOME": "/proc"}, hot__max_tasks=4)
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
 key_texts = st.sampled_from(
     ["hot", "hot.max_bytes", "socket.path", "recall.weights", "access.users", "access.users.bob",
      "agents.a", "agents.a.workspace", "agent_id", "llm.models", "nothing", "llm.endpoint_hosts"]
 ) | st.text(max_size=9)  # fmt: skip
 
 
-@given(key=key_texts, value=json_values, unset=key_texts)
+@given(key=key_texts, value=json_values(), unset=key_texts)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
     key, value, unset, tmp_path

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import json_values
 
 from thermocline.daemon.config import ConfigInvalid, Fault, load
 
@@ -298,13 +299,6 @@ def test_a_long_value_is_cut(tmp_path):
     assert len(line) < 200
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
 places = st.sampled_from(
     ["hot", "hot.max_bytes", "warm.retention_days", "cold.backend", "socket.path", "socket.mode",
      "socket.group", "recall.weights", "access", "access.users", "access.users.bob",
@@ -312,7 +306,7 @@ places = st.sampled_from(
 )  # fmt: skip
 
 
-@given(place=places, value=json_values)
+@given(place=places, value=json_values())
 def test_any_value_anywhere_is_taken_or_told_on_lines_of_its_own(place, value):
     try:
         loaded = load({"HOME": "/home"}, None, [f"{place}={json.dumps(value)}"], NOWHERE)

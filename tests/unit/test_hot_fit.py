@@ -8,6 +8,7 @@ import pytest
 from hot_states import hot_states
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import CONSTANTS, json_values
 
 from thermocline.daemon.errors import InvalidInput, TooLarge
 from thermocline.daemon.memory.hot import (
@@ -114,14 +115,10 @@ def test_a_value_beyond_its_share_is_refused():
         check_share(key, value, limited(100_000))
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(0, 1)
-    | st.text(st.characters(exclude_categories=["Cs"]), max_size=300),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text(max_size=20), inner, max_size=4),
-    max_leaves=8,
-)  # fmt: skip
-objects = st.dictionaries(st.text(max_size=20), json_values, max_size=4)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats(0, 1)
+values = json_values(CONSTANTS | NUMBERS | TEXT, st.text(max_size=20), longest=4, leaves=8)
+objects = st.dictionaries(st.text(max_size=20), values, max_size=4)
 statuses = st.sampled_from(["pending", "done", "Completed", "active", 7])
 items = st.builds(
     lambda text, status, importance, rest: {

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import CONSTANTS, SHORT_TEXTS, json_values
 from msgspec import Meta
 
 from thermocline.daemon.llm.replies import UnreadableReply, form_of, read, without_thoughts
@@ -128,11 +129,7 @@ def test_thoughts_are_cut_out_wherever_they_stand():
     assert without_thoughts("a<think>b</think>c<REASONING>d</REASONING>e<think>f") == "ace"
 
 
-values = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=9,
-)
+values = json_values(CONSTANTS | st.integers(-9, 9) | SHORT_TEXTS, leaves=9)
 
 
 @given(

@@ -4,6 +4,7 @@ from datetime import UTC
 
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import json_values
 
 from thermocline.daemon.memory.markdown import render
 
@@ -126,11 +127,7 @@ def shape(line):
     return bullet, opening, rule, block, nested, head == ""
 
 
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=8,
-)
+anything = json_values(leaves=8)
 names = st.sampled_from(["name", "text", "status", "category", "description", "timestamp"])
 items = st.lists(st.dictionaries(names, anything))
 values = st.dictionaries(st.text(), anything)

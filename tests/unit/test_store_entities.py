@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import CONSTANTS, SHORT_TEXTS, json_values
 from store_parts import transaction
 
 from thermocline.daemon.memory.records import Memory
@@ -31,17 +32,9 @@ def named(number: int, *entities: Any) -> Memory:
     return memory(number, {"entities": list(entities)})
 
 
-json = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["entities", "name", "type", "relations", "relation", "target"]),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
+KEYS = ["entities", "name", "type", "relations", "relation", "target"]
+any_data = json_values(
+    CONSTANTS | st.integers(-9, 9) | SHORT_TEXTS, st.sampled_from(KEYS), longest=4, leaves=12
 )
 
 
@@ -49,7 +42,7 @@ def test_no_data_keeps_a_memory_from_being_stored(remembered):
     db = remembered([])
     tx = transaction(db, 1.0)
 
-    @given(data=json)
+    @given(data=any_data)
     def check(data: Any) -> None:
         one = memories.insert(tx, memory(1, {"entities": data}))
         for (name,) in db.execute("SELECT name FROM mentions").fetchall():

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import json_values
 
 from thermocline.daemon.importers.tier_files import parse_hot as parse
 from thermocline.daemon.memory.hot import HotLimits, HotState, document, fit, update
@@ -258,12 +259,7 @@ def test_bottomless_json_is_cut_not_followed():
     assert any("nested deeper" in fault for fault in parsed.faults)
 
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
-anything = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
-    max_leaves=6,
-)
+anything = json_values()
 keys = ["text", "description", "timestamp", "date", "learned_at", "importance", "category",
         "status", "name"]  # fmt: skip
 entry = st.dictionaries(st.sampled_from(keys), anything, max_size=5)

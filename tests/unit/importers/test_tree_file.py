@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import HUGE_SCALARS, json_values
 
 from thermocline.daemon.importers.tier_files import parse_tree as parse
 from thermocline.daemon.memory import tree as trees
@@ -115,28 +116,10 @@ def test_what_was_written_is_read_back_the_same(tree):
     assert parse(tree_nodes.document(tree, 1, 2), NOW).content == tree
 
 
-ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**400), 10**400)
-    | st.floats()
-    | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(
-                [
-                    "root", "children", "path", "summary", "desc", "warm_count", "last_access", "a",
-                    "a/b",
-                ]
-            )
-            | st.text(max_size=4),
-            inner,
-            max_size=6,
-        )
-    ),
-    max_leaves=30,
-)  # fmt: skip
+KEYS = ["root", "children", "path", "summary", "desc", "warm_count", "last_access", "a", "a/b"]
+ANYTHING = json_values(
+    HUGE_SCALARS, st.sampled_from(KEYS) | st.text(max_size=4), longest=6, leaves=30
+)
 
 
 @given(ANYTHING | ANYTHING.map(lambda inner: {"root": {"children": inner}}))

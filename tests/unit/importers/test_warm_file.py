@@ -1,6 +1,7 @@
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import CONSTANTS, HUGE_SCALARS, json_values
 
 from thermocline.daemon.importers.warm_file import parse
 from thermocline.daemon.memory.records import Memory, Metadata
@@ -225,11 +226,8 @@ TEXT = st.text(
 NAME = st.text("abz-", min_size=1, max_size=8)
 TIME = st.floats(0, 253_402_300_799)
 LABELS = st.lists(NAME, max_size=3, unique=True).map(tuple)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=8,
-)
+NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False)
+JSON = json_values(CONSTANTS | NUMBERS | TEXT, TEXT, leaves=8)
 MEMORIES = st.builds(
     Memory,
     id=NAME,
@@ -277,27 +275,13 @@ def test_what_was_written_is_read_back_the_same(memories, is_pretty):
     assert list(parsed.content) == plain
 
 
-ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**400), 10**400)
-    | st.floats()
-    | st.text(max_size=12)
-    | st.sampled_from(
-        ["2026-02-11T08:00:00Z", "0001-01-01T00:00:00Z", "a/b/c/d/e", "\ud800", "\0"]
-    ),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(
-                [*Memory.__struct_fields__, "timestamp", "content", "fact", "last_accessed"]
-            )
-            | st.text(max_size=4),
-            inner,
-            max_size=8,
-        )
-    ),
-    max_leaves=30,
+ODD = ["2026-02-11T08:00:00Z", "0001-01-01T00:00:00Z", "a/b/c/d/e", "\ud800", "\0"]
+KEYS = [*Memory.__struct_fields__, "timestamp", "content", "fact", "last_accessed"]
+ANYTHING = json_values(
+    HUGE_SCALARS | st.sampled_from(ODD),
+    st.sampled_from(KEYS) | st.text(max_size=4),
+    longest=8,
+    leaves=30,
 )
 
 
