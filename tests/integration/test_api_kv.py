@@ -20,22 +20,23 @@ def test_a_value_is_stored_read_replaced_and_removed(call):
     assert call("GET", "/api/kv/city").refusal() == (404, "not_found", "key")
 
 
-@pytest.mark.parametrize("value", ["", " ", "\n", "{}", "日本", "v" * 65_536])
-def test_a_value_is_any_text(call, value):
-    call.ok("PUT", "/api/kv/k", {"value": value})
-    assert call.ok("GET", "/api/kv/k")["value"] == value
+def test_a_value_is_any_text(call):
+    for value in ("", " ", "\n", "{}", "日本", "v" * 65_536):
+        call.ok("PUT", "/api/kv/k", {"value": value})
+        assert call.ok("GET", "/api/kv/k")["value"] == value
 
 
-@pytest.mark.parametrize(
-    "key", ["a b", "a/b/c", "..", "%41", "a?b=c#d", "ключ", "😀", "a+b", "k" * 256, "index", "🇩🇪"]
-)
-def test_a_key_is_any_short_text(call, key):
-    target = f"/api/kv/{quote(key, safe='')}"
-    assert call.ok("PUT", target, {"value": "v"})["key"] == key
-    assert call.ok("GET", target)["value"] == "v"
-    assert [pair["key"] for pair in call.ok("GET", "/api/kv")["results"]] == [key]
-    call.ok("DELETE", target)
-    assert call.ok("GET", "/api/kv") == {"results": [], "total": 0}
+KEYS = ("a b", "a/b/c", "..", "%41", "a?b=c#d", "ключ", "😀", "a+b", "k" * 256, "index", "🇩🇪")
+
+
+def test_a_key_is_any_short_text(call):
+    for key in KEYS:
+        target = f"/api/kv/{quote(key, safe='')}"
+        assert call.ok("PUT", target, {"value": "v"})["key"] == key
+        assert call.ok("GET", target)["value"] == "v"
+        assert [pair["key"] for pair in call.ok("GET", "/api/kv")["results"]] == [key]
+        call.ok("DELETE", target)
+        assert call.ok("GET", "/api/kv") == {"results": [], "total": 0}
 
 
 def test_pairs_are_listed_by_key_and_prefix_a_page_at_a_time(call):

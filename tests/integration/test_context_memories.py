@@ -227,18 +227,18 @@ def test_a_session_sees_only_its_category_in_every_section(call):
     assert "nuts" not in shown
 
 
-@pytest.mark.parametrize("format_", ["thermocline", "json", *SYSTEMS])
-def test_a_secret_is_in_no_block_that_does_not_ask_for_it(call, format_):
+def test_a_secret_is_in_no_block_that_does_not_ask_for_it(call):
     secret = "tulpen-regen-88"
     stored = call.store(f"The Wi-Fi password of the house is {secret}", importance=0.9, pinned=True)
     assert "password" in stored["warning"]
     call.store("I take 50 mg of losartan every morning", importance=0.9)
     call.ok("PUT", "/api/kv/router-password", {"value": secret})
-    for query in ("", "which pills do I take?", "which colour has the house of my aunt?"):
-        for found in (False, True):
-            body = {"query": query, "format": format_, "found": found, "max_tokens": 4_000}
-            answer = call("POST", "/api/context", body)
-            assert secret not in json.dumps(answer.body), (query, found)
+    queries = ("", "which pills do I take?", "which colour has the house of my aunt?")
+    formats = ("thermocline", "json", *SYSTEMS)
+    for query, found, format_ in itertools.product(queries, (False, True), formats):
+        body = {"query": query, "format": format_, "found": found, "max_tokens": 4_000}
+        answer = call("POST", "/api/context", body)
+        assert secret not in json.dumps(answer.body), (query, found, format_)
     tool = {"query": "what is the Wi-Fi password?"}
     assert secret in json.dumps(call.ok("POST", "/api/tools/context", tool))
     asked = call.ok("POST", "/api/context", {**tool, "max_tokens": 4_000})

@@ -95,25 +95,28 @@ def test_each_id_sees_its_own(memory):
     assert texts(memory.get_all(filters={"agent_id": "coach"})) == ["Answer in French"]
 
 
-@pytest.mark.parametrize(("condition", "numbers"), [
+CONDITIONS: list[tuple[dict[str, Any], list[int]]] = [
     ({"n": 1}, [1]), ({"n": {"gt": 1}}, [3, 2]), ({"n": {"gte": 2, "lt": 3}}, [2]),
     ({"n": {"ne": 1}}, [3, 2]), ({"n": {"in": [1, 3]}}, [3, 1]), ({"n": {"nin": [1, 3]}}, [2]),
     ({"word": {"contains": "Boat"}}, [1]), ({"word": {"icontains": "boat"}}, [2, 1]),
     ({"word": "*"}, [2, 1]), ({"OR": [{"n": 1}, {"n": 3}]}, [3, 1]),
     ({"AND": [{"n": {"lte": 2}}, {"word": "*"}]}, [2, 1]), ({"NOT": [{"n": 1}, {"n": 2}]}, [3]),
     ({"user_id": "ana"}, [3, 2, 1]),
-])  # fmt: skip
-def test_filters_by_metadata(memory, condition, numbers):
+]  # fmt: skip
+
+
+def test_filters_by_metadata(memory):
     words: dict[int, dict[str, str]] = {1: {"word": "Boat"}, 2: {"word": "a boat"}, 3: {}}
     for number, word in words.items():
         memory.add(
             f"Sail number {number}", user_id="ana", infer=False, metadata={"n": number, **word}
         )
-    listed = memory.get_all(filters={**ANA, **condition})["results"]
-    assert [item["metadata"]["n"] for item in listed] == numbers
-    answered = memory.search("sail", filters={**ANA, **condition}, top_k=2)["results"]
-    assert {item["metadata"]["n"] for item in answered} <= {*numbers}
-    assert len(answered) == min(2, len(numbers))
+    for condition, numbers in CONDITIONS:
+        listed = memory.get_all(filters={**ANA, **condition})["results"]
+        assert [item["metadata"]["n"] for item in listed] == numbers, condition
+        answered = memory.search("sail", filters={**ANA, **condition}, top_k=2)["results"]
+        assert {item["metadata"]["n"] for item in answered} <= {*numbers}
+        assert len(answered) == min(2, len(numbers))
 
 
 def test_a_memory_is_changed_with_a_history_and_deleted(memory):
