@@ -26,8 +26,9 @@ from ..language.vocabulary import cue, words
 from ..memory.stemming import terms_of
 from .pool import Pool
 from .query import Query, joins_words
-from .signals import Signals, has_wanted, little_terms, number_terms
+from .signals import Signals, has_wanted, number_terms
 from .sources import MEMORIES, Candidate
+from .word_scores import little_terms
 
 # The best statements that something may have become of, and their least share of the best match.
 _BEST: Final = 8
