@@ -27,6 +27,7 @@ from ..errors import (
 )
 from ..operations.operation import JSON, Operation, Scope, Stream
 from ..runtime.problems import fault_of
+from ..schemas.common import Input
 from ..store.database.memory_database import translate
 from ..store.database.transaction import acting
 from ..store.readers import process
@@ -55,10 +56,6 @@ class MethodNotAllowed(InvalidInput):
     def __init__(self, path: str, method: str, others: Collection[str]) -> None:
         self.allowed = ", ".join(sorted({*others, *({"HEAD"} if "GET" in others else ())}))
         super().__init__(f"{path[:200]} takes {self.allowed}, not {method}")
-
-
-class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
-    """The query of an operation without parameters."""
 
 
 class Dispatcher:
@@ -210,9 +207,8 @@ async def _decoded(call: Call, spelled: dict[str, str]) -> dict[str, Any]:
     operation, request = call.operation, call.request
     if operation.also_get and request.method in {"GET", "HEAD"}:
         return {"body": query_as(request.query, operation.body, spelled)}
-    arguments = {"query": query_as(request.query, operation.query or NoParameters, spelled)}
-    if operation.query is None:
-        del arguments["query"]
+    query = query_as(request.query, operation.query or Input, spelled)
+    arguments = {} if operation.query is None else {"query": query}
     if operation.needs_body or (operation.body is not None and request.has_body):
         arguments["body"] = body_as(await read_body(call), operation.body, spelled)
     return arguments

@@ -128,7 +128,7 @@ class Calls:
     tidy = Method(lambda: schemas.memory.Tidied, "POST /api/memory/tidy")
     # Search everything for what answers a query, best first; options are of `RecallBody`.
     recall = Method(lambda: schemas.recall.Recalled, "POST /api/recall", "query")
-    # What the agent reads before its turn; options are of `ContextQuery`.
+    # What the agent reads before its turn.
     context = Method(lambda: schemas.recall.ContextBlock, "POST /api/context", "query")
     metadata = Method(lambda: schemas.memory.MetadataFound, "POST /api/metadata", "text")
     # Earlier versions of a row, or the latest of all.

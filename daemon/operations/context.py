@@ -6,10 +6,10 @@ import sqlite3
 import time
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from ..errors import InvalidInput, ThermoclineError
@@ -21,7 +21,8 @@ from ..recall.context_items import FRAME_TOKENS, FilledSection, plain, thermocli
 from ..recall.context_reading import BlockReading, BlockRequest
 from ..recall.context_systems import SYSTEMS, block_of
 from ..recall.sources import MEMORIES
-from ..schemas.recall import ContextBlock, ContextItem, ContextQuery, ContextSection
+from ..schemas.common import AgentName, Words
+from ..schemas.recall import ContextBlock, ContextFormat, ContextItem, ContextSection
 from ..store.records import agent_entries
 from ..store.records.selecting import Filters
 from ..vectors.vectors import Near
@@ -43,30 +44,46 @@ class _Made(msgspec.Struct):
 
 
 @Operation("POST", "/api/context", tool="context", also_get=True)
-async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
-    """What the agent reads before its turn: what it always knows, and what a query finds."""
-    started, scope = time.perf_counter(), scope.of_user(body.user)
-    if body.session is not None and body.format in SYSTEMS:
-        raise InvalidInput(f"format '{body.format}' knows no session", field="session")
-    if body.found and body.format in SYSTEMS:
-        raise InvalidInput(f"format '{body.format}' has what it has", field="found")
+async def ask(
+    scope: Scope,
+    query: Words = "",
+    max_tokens: Annotated[int, Meta(ge=200, le=8_000)] = 2_000,
+    format: ContextFormat = "thermocline",
+    session: str | None = None,
+    found: bool = False,
+    user: AgentName | None = None,
+) -> ContextBlock:
+    """What the agent reads before its turn: what it always knows, and what a query finds.
+
+    Without a `query` it has what is always worth knowing. If all memories fit into `max_tokens`,
+    about four characters each, all are in it. Formats other than `thermocline` and `json` are those
+    of the systems they are named after. With a `session`, which needs `thermocline` or `json`, the
+    block is limited to what that session sees. Nothing in a block counts as used. `found` leaves
+    out everything that the query does not find, for a turn within a conversation; it needs
+    `thermocline` or `json`. `user` names the agent, as in `/api/recall`.
+    """
+    started, scope = time.perf_counter(), scope.of_user(user)
+    if session is not None and format in SYSTEMS:
+        raise InvalidInput(f"format '{format}' knows no session", field="session")
+    if found and format in SYSTEMS:
+        raise InvalidInput(f"format '{format}' has what it has", field="found")
     # TinyClaw's agents find their folder when they first call.
-    is_first = body.format == "tinyclaw" and scope.leaves_traces
+    is_first = format == "tinyclaw" and scope.leaves_traces
     async with scope.store(create=is_first) as store:
-        session = await sessions.entered(store, body.session)
-        seen = sessions.seen(session, Filters())
-        is_asked = bool(body.query.strip())
-        near = await scope.daemon.vectors.near(store, body.query) if is_asked else Near()
+        entered = await sessions.entered(store, session)
+        seen = sessions.seen(entered, Filters())
+        is_asked = bool(query.strip())
+        near = await scope.daemon.vectors.near(store, query) if is_asked else Near()
         request = BlockRequest(
             agent=scope.agent,
-            query=body.query,
+            query=query,
             now=scope.now,
             local=scope.zone,
             rules=scope.settings,
             filters=seen,
-            isolated=sessions.is_isolated(session),
-            found=body.found,
-            max_tokens=body.max_tokens,
+            isolated=sessions.is_isolated(entered),
+            found=found,
+            max_tokens=max_tokens,
             nearness=near.nearness,
         )
         if scope.leaves_traces:
@@ -76,7 +93,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
         reading = partial(
             scope.daemon.agent_files.read,
             store,
-            partial(_made, request=request, body=body),
+            partial(_made, request=request, format=format),
             seconds=scope.settings.limits.query_seconds,
         )
         synced: bool | UnsetType = UNSET
@@ -90,24 +107,24 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             store.note_answer((), len(built.block.text or ""))
     scope.daemon.minutes.note_recall(scope.agent, (time.perf_counter() - started) * 1000)
     built.block.auto_synced, built.block.note = synced, near.note or UNSET
-    if built.lines > agent_files.KNOWLEDGE_LINES and not sessions.is_isolated(session):
+    if built.lines > agent_files.KNOWLEDGE_LINES and not request.isolated:
         built.block.warnings = [long_warning(built.lines)]
     return built.block
 
 
-def _made(db: sqlite3.Connection, request: BlockRequest, body: ContextQuery) -> _Made:
+def _made(db: sqlite3.Connection, request: BlockRequest, format: ContextFormat) -> _Made:
     lines = agent_entries.part(db, agent_entries.KNOWLEDGE).lines
-    if body.format in SYSTEMS:
+    if format in SYSTEMS:
         # Those systems search memories only.
-        text = block_of(body.format, BlockReading(db, request, frozenset({MEMORIES.name})))
-        block = ContextBlock(format=body.format, tokens=estimated_tokens(text), text=text)
+        text = block_of(format, BlockReading(db, request, frozenset({MEMORIES.name})))
+        block = ContextBlock(format=format, tokens=estimated_tokens(text), text=text)
         return _Made(block, lines)
-    inner = replace(request, max_tokens=body.max_tokens - FRAME_TOKENS)
+    inner = replace(request, max_tokens=request.max_tokens - FRAME_TOKENS)
     at, zone = request.shown_at, request.local
     sections = read_block(db, inner, partial(written, now=at, zone=zone))
     text = thermocline(sections, request.agent, at, zone)
-    block = ContextBlock(format=body.format, tokens=estimated_tokens(text))
-    if body.format == "json":
+    block = ContextBlock(format=format, tokens=estimated_tokens(text))
+    if format == "json":
         block.sections = [_section(section, request.now) for section in sections]
     else:
         block.text = text

@@ -157,8 +157,8 @@ async def get(scope: Scope, id: MemoryId) -> schemas.MemoryView:
 
 
 @Operation("PUT", "/api/memory/{id}", role="write")
-async def update(scope: Scope, id: MemoryId, body: schemas.MemoryChanges) -> schemas.Updated:
-    """Change fields of a memory."""
+async def update(scope: Scope, id: MemoryId, body: schemas.NewMemory) -> schemas.Updated:
+    """Change fields of a memory; those left out stay, and at least one is required."""
 
     def apply(tx: Transaction) -> Memory:
         old = memories.find(tx.db, id)
@@ -279,7 +279,7 @@ def remembered(scope: Scope, new: schemas.NewMemory, at: str = "") -> Memory:
     )
 
 
-def changed(scope: Scope, old: Memory, changes: schemas.MemoryChanges) -> Memory:
+def changed(scope: Scope, old: Memory, changes: schemas.NewMemory) -> Memory:
     """`old` with the changes; `InvalidInput` if there are none, or a bad one.
 
     References in a new text replace those of the old text, unless the caller names references.

@@ -17,7 +17,7 @@ from ..maintenance.schedule import last_run, record
 from ..memory.records import CONSOLIDATED, ENTITIES, TYPES
 from ..recall.sources import MEMORIES
 from ..schemas import scalyclaw as schemas
-from ..schemas.memory import ListQuery, MemoryChanges, MemoryView, NewMemory
+from ..schemas.memory import ListQuery, MemoryView, NewMemory
 from ..schemas.recall import GivenWeights, HitView, RecallBody
 from ..schemas.tiers import Graph
 from . import memories
@@ -100,7 +100,7 @@ async def update(scope: Scope, arguments: schemas.ScalyUpdate) -> schemas.ScalyU
         "importance": UNSET if arguments.importance is UNSET else arguments.importance / 10,
     }
     try:
-        memory = await memories.update(scope, arguments.id, MemoryChanges(**changes))
+        memory = await memories.update(scope, arguments.id, NewMemory(**changes))
     except ThermoclineError as error:
         if error.status >= 500:
             raise

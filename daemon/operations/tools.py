@@ -19,7 +19,7 @@ from ..recall.context_items import age_of, plain
 from ..schemas import tools as schemas
 from ..schemas.common import Json, convert
 from ..schemas.memory import NewMemory
-from ..schemas.recall import NOT_SURE, ContextQuery, RecallBody, RecallResult
+from ..schemas.recall import NOT_SURE, RecallBody, RecallResult
 from ..schemas.tools import PRESETS, Preset, Tool, ToolFormat, ToolList, listed, tools_of
 from . import memories, profclaw, scalyclaw
 from .context import ask as context_block
@@ -86,9 +86,7 @@ async def _remember(scope: Scope, arguments: schemas.RememberArguments) -> schem
 
 
 async def _context(scope: Scope, arguments: schemas.ContextArguments) -> schemas.ContextText:
-    block = await context_block(
-        scope, ContextQuery(query=arguments.query, max_tokens=arguments.max_tokens)
-    )
+    block = await context_block(scope, arguments.query, arguments.max_tokens)
     return schemas.ContextText(block.text or "")
 
 

@@ -78,13 +78,6 @@ class StoreBody(NewMemory, kw_only=True):
     user: AgentName | None = None
 
 
-class MemoryChanges(NewMemory, kw_only=True):
-    """The changes of a memory; fields left out stay.
-
-    The fields are those of a new memory, with the same limits; at least one is required.
-    """
-
-
 class FilterFields(Input):
     """Filters for memories; `include` adds merged and expired ones."""
 

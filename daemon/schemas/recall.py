@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Entity, Pair, Type
 from ..memory.tree_nodes import NamedCategory
-from .common import AgentName, Endpoint, Input, Json, Method, RecallLimit, Time, Words
+from .common import AgentName, Endpoint, Json, Method, RecallLimit, Time, Words
 from .files import FoundChunk
 from .learning import ExperienceView
 from .memory import FilterFields, MemoryView
@@ -241,25 +241,6 @@ class SearchResults(Struct):
 
 
 ContextFormat = Literal["thermocline", "json", "tinyclaw", "tiny-claw", "scalyclaw", "evoclaw"]
-
-
-class ContextQuery(Input):
-    """The question, the size and the format of the block.
-
-    Without a `query` it has what is always worth knowing. If all memories fit into `max_tokens`,
-    about four characters each, all are in it. Formats other than `thermocline` and `json` are those
-    of the systems they are named after. With a `session`, which needs `thermocline` or `json`, the
-    block is limited to what that session sees. Nothing in a block counts as used. `found` leaves
-    out everything that the query does not find, for a turn within a conversation; it needs
-    `thermocline` or `json`. `user` names the agent, as in `/api/recall`.
-    """
-
-    query: Words = ""
-    max_tokens: Annotated[int, Meta(ge=200, le=8_000)] = 2_000
-    format: ContextFormat = "thermocline"
-    session: str | None = None
-    found: bool = False
-    user: AgentName | None = None
 
 
 class ContextItem(Struct, kw_only=True, omit_defaults=True):
