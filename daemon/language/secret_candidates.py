@@ -23,23 +23,26 @@ _SHORTEST_WORD: Final = 4
 _ALONE: Final = r"(?<![A-Za-zÀ-ÿ0-9.,/@€$£*_-])"
 _END: Final = r"(?![A-Za-zÀ-ÿ0-9_-]|[.,:/]\d)"
 _INNER: Final = r"[^\s\"'`,;<>|()\[\]“”„«»\\，。：]"
+# Nothing in it looks further than a secret is long: a text of 64 KB may have no blank.
 _CANDIDATE: Final = re.compile(
     # Dates, addresses, identifiers, hashes: no secrets, nor is a part of them.
     r"(?P<other>(?<!\w)(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{40}(?:[0-9a-f]{24})?)(?!\w)"
     r"|\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?|\d{1,3}(?:\.\d{1,3}){3}\S*"
-    r"|\d{1,2}\.\d{1,2}\.\d{2,4}\b|https?://\S+|\S+@\S+\.\w{2,})"
+    r"|\d{1,2}\.\d{1,2}\.\d{2,4}\b|https?://\S+"
+    r"|(?<!\w)[^\s@]{1,64}@[^\s@]{1,253}\.\w{2,})"
     r"|(?<!\w)[\"'`“„«](?P<quoted>[^\"'`“”„«»\n\[]{3,100})[\"'`”“»](?!\w)"
     # An account, or seven digits and more.
     rf"|(?P<number>{_ALONE}(?:[A-Z]{{2}}\d{{2}}(?: [A-Z0-9]{{4}}){{3,7}}(?: [A-Z0-9]{{1,3}})?"
     r"|(?:[A-Z]{1,2}[ -]?)?\d(?:[ ./-]?\d){6,23}(?:[ -]?[A-Z])?(?:[ -]?\d{1,3})?)"
     # Letters and digits, as on documents.
-    r"|(?=[0-9 ]*[A-Z])(?=(?:[A-Z ]*\d){3})(?!\d{1,4}(?:[KMGT]B|[AP]M|ML|KG|KM)\b)"
-    rf"{_ALONE}(?:[A-Z0-9]{{5,}}(?: [A-Z0-9]{{1,6}}){{0,4}}"
+    rf"|{_ALONE}(?=[0-9 ]{{0,40}}[A-Z])(?=(?:[A-Z ]{{0,40}}\d){{3}})"
+    r"(?!\d{1,4}(?:[KMGT]B|[AP]M|ML|KG|KM)\b)"
+    rf"(?:[A-Z0-9]{{5,}}(?: [A-Z0-9]{{1,6}}){{0,4}}"
     rf"|[A-Z]{{1,5}}(?: \d{{1,6}}[A-Z]?){{1,5}}(?: [A-Z]\b)?)(?<=[A-Z0-9])){_END}"
     rf"|(?P<digits>(?<![A-Za-zÀ-ÿ0-9.,/€$£*-])[*#]?\d(?:[ *-]?\d){{2,7}}"
     rf"(?:-?[A-Za-z]{{1,2}}\d{{0,2}}|[#*])?{_END})"
     rf"|(?P<token>{_ALONE.replace('.,', '.').replace('€$£*', '+#')}"
-    rf"(?={_INNER}*[^\W\d_])(?={_INNER}*(?:\d|[!#$%&*?=~^_@+]\w|\w[!#$*]|[a-zß-ÿ]-?[A-ZÀ-Þ]|-))"
+    rf"(?={_INNER}{{0,64}}[^\W\d_])(?={_INNER}{{0,64}}(?:\d|[!#$%&*?=~^_@+]\w|\w[!#$*]|[a-zß-ÿ]-?[A-ZÀ-Þ]|-))"
     rf"[A-Za-zÀ-ÿ0-9]{_INNER}{{2,63}}(?<![.!?:]))"
 )
 _LETTERS_BEFORE: Final = re.compile(r"([A-Z]{2,5}) ")

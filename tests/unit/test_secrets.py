@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,10 @@ LONG = ["a", "password ", "token: ", "sk-", "eyJ", "1", "4111 ", "http://a:", "A
 def test_a_long_text_of_anything_is_read_in_good_time():
     for piece in [*LONG, "-----BEGIN RSA PRIVATE KEY-----\n"]:
         clear(piece * (64_000 // len(piece)))
+
+
+@pytest.mark.parametrize("piece", ["A", "A ", "x", "@", "a.b@", "!a", "a-", "1.", "中", '"a" '])
+def test_a_long_text_behind_the_name_of_a_secret_is_read_in_good_time(piece):
+    began = time.process_time()
+    clear("my password is " + piece * (64_000 // len(piece)))
+    assert time.process_time() - began < 5
