@@ -20,7 +20,6 @@ from ..language.sentences import sentences
 from ..language.standing import may_stand
 from ..memory.checks import SOURCE_CHARS
 from ..memory.records import DEFAULT_CATEGORY, USER_STATED, Memory
-from ..memory.scoring import HOT, score_of
 from ..memory.vectors import Nearness
 from ..store.database.connection import derived
 from ..store.records.memory_rows import SELECT, fetch, from_row
@@ -50,7 +49,6 @@ _OWN_VOICE: Final = frozenset({"", "assistant"})
 # What the user said in a conversation, as what they store; a whole turn may have a pasted page.
 _USER: Final = ("user", USER_STATED, None)
 _ALWAYS: Final = 100
-_HOT: Final = 10
 # The tokens of the shortest item, and the maximum number of characters of a token.
 _LEAST_TOKENS: Final = 8
 _CHARS_PER_TOKEN: Final = 4
@@ -304,7 +302,7 @@ class BlockReading:
 
     @cached_property
     def always(self) -> Sequence[Memory]:
-        """The standing memories, the most important first; then the first pinned or hot ones."""
+        """The standing memories, the most important first; then the pinned ones."""
         request = self.request
         if not self._sees_memories:
             return ()
@@ -317,14 +315,9 @@ class BlockReading:
         )
         memories = map(from_row, rows)
         standing = {memory.id: memory for memory in memories if not is_secret(memory)}
-        hot = [
-            memory
-            for memory in self.by_score[: 2 * _ALWAYS]
-            if not (memory.id in standing or memory.is_outside)
-            and (memory.pinned or score_of(memory, request.now, request.rules.scoring) >= HOT)
-        ]
-        pinned = sum(memory.pinned for memory in hot)
-        return [*standing.values(), *hot[: max(_HOT, pinned)]]
+        pinned = (memory for memory in self.by_score if memory.pinned and not memory.is_outside)
+        standing |= {memory.id: memory for memory in pinned if memory.id not in standing}
+        return [*standing.values()]
 
     def items(self, memories: Sequence[Memory]) -> list[BlockItem]:
         """Memories as items of the block, each with what it replaces."""

@@ -27,6 +27,9 @@ _GROWTH: Final = 1.5
 # sure are right (`tests/benchmarks/recall_quality.py`).
 _SURE: Final = 0.42
 
+# A term of the mark in place of a secret, "[password removed]".
+_REMOVED: Final = " remov "
+
 
 class Ranked(msgspec.Struct, frozen=True):
     """A candidate with its relevance and the parts of it, each 0 to 1.
@@ -93,9 +96,13 @@ def is_sure(pool: Pool, signals: Signals, at: int, match: float) -> bool:
     """Whether an entry with this match most likely answers.
 
     One word of several is met by chance too often, however rare it is; and an episode that repeats
-    a question has the words of the question, but not its answer.
+    a question has the words of the question, but not its answer. No more has a text whose secret was
+    removed.
     """
-    if pool.entries[at].is_question and pool.entries[at].source is EPISODES:
+    entry = pool.entries[at]
+    if entry.is_question and entry.source is EPISODES:
+        return False
+    if signals.secret and _REMOVED in f" {entry.terms} ":
         return False
     met = signals.met[at]
     # A word and a phrase of one concept are one.

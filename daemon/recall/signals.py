@@ -19,6 +19,7 @@ import msgspec
 
 from ..language.dates import DAY_CODE, seconds_of
 from ..language.meaning import CHANGE, NAME
+from ..language.secret_names import names_in
 from ..language.vocabulary import words
 from ..memory.scoring import DAY
 from ..memory.stemming import terms_of
@@ -48,6 +49,7 @@ WEIGHTS: Final = {
     # Being nearer in meaning than most, by the vectors of an encoder.
     "meaning": 0.3,
 }  # fmt: skip
+_SECRETS: Final = frozenset({"pin", "password", "word", "token", "person", "bank", "code"})
 _LONG_NUMBER: Final = re.compile(r"\d{3,}")
 # An answer with so much of the question is likely.
 _LIKELY: Final = 0.4
@@ -71,6 +73,7 @@ class Signals(msgspec.Struct, frozen=True):
         asked: the terms and codes of the question's words.
         decisive: the words of the question without which nothing surely answers: who somebody is
             ("sister"), and long numbers.
+        secret: whether it asks for a password or the like.
         wants: what kind of word the question asks for.
         asks: whether it is a question.
         words: the number of the question's words that are no words of grammar; 0 if it asks only
@@ -84,6 +87,7 @@ class Signals(msgspec.Struct, frozen=True):
     met: Sequence[Mapping[str, str]]
     asked: frozenset[str]
     decisive: frozenset[str]
+    secret: bool
     wants: Wanted
     asks: bool
     words: int
@@ -144,6 +148,7 @@ def measure(
         scores.met,
         asked,
         _decisive(query),
+        any(name.kind in _SECRETS for name in names_in(" ".join(query.telling))),
         query.wants,
         query.asks,
         telling,

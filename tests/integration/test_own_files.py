@@ -223,6 +223,19 @@ def test_an_agent_without_a_memory_has_no_files(call, folder):
     assert not folder.parent.exists()
 
 
+@pytest.mark.parametrize("query", ["staging password?", "which password has the staging box?"])
+def test_what_says_that_a_secret_was_removed_is_no_sure_answer_to_it(call, query):
+    summary = "The staging box was reset; the staging password is [password removed]"
+    call.ok("POST", "/api/episodes", {"summary": summary, "outcome": "resolved"})
+
+    def sure(asked: str) -> list[bool]:
+        found = call.ok("POST", "/api/recall", {"query": asked})["results"]
+        return [item["sure"] for item in found if item["source"] == "episode"]
+
+    assert sure(query) == [False]
+    assert sure("was the staging box reset?") == [True]
+
+
 def test_a_question_in_an_episode_is_no_sure_answer_to_itself(call):
     asked = "User asked: who is my boss at the moment? The neighbour waters the plants."
     call.ok("POST", "/api/episodes", {"summary": asked, "outcome": "informational"})

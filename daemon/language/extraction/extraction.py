@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from ...memory.records import OBSERVED, USER_STATED, Type
 from ...memory.similarity import words
 from .. import cues
-from ..cues import WORD, Signal, signals_of, worth
+from ..cues import WORD, Signal
 from ..names import Mention, mentions
-from ..secret_names import names_in
 from ..sentences import plain, sentences, shortened, utf8_bytes
 from ..speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
 from ..vocabulary import not_topics
@@ -28,7 +27,7 @@ from .distilling import topics_of
 from .keeping import is_worth_keeping, tells_what_lasts
 from .passages import passages
 from .references import WORTHLESS, noun_phrase, with_referents
-from .statements import SpokenSentence, confirms, spoken, worth_keeping
+from .statements import MASKED, SpokenSentence, confirms, spoken, worth_keeping
 from .troubles import with_problems
 
 Kind: TypeAlias = Literal[
@@ -58,12 +57,9 @@ _LEAD_IN: Final = re.compile(
 )
 # A name that was put in; see `references`.
 _PUT_IN: Final = re.compile(r"\A[^\[]{1,40}\[((?:(?! removed\])[^\]])+)\]")
-_SECRETS: Final = frozenset({"pin", "password", "word", "token", "person", "bank"})
 _TOLD_BESIDE: Final[frozenset[Kind]] = frozenset({"fact", "error_pattern"})
-_PARTS: Final = re.compile(r"[,;]| and | und | y ")
 # "That was it" alone confirms what the agent said; with more it is a solution.
 _CONFIRMING_WORDS: Final = 7
-_SAYS_MORE: Final = 2.0
 _LEAST_BYTES: Final = 16
 # The subject of "I'm Petra", which says it nowhere itself.
 _OWN_NAME: Final = "my name"
@@ -301,14 +297,8 @@ def _is_done(statement: SpokenSentence) -> bool:
 
 
 def _is_mere_secret(statement: SpokenSentence) -> bool:
-    if " removed]" not in statement.original or _kind(statement.signals) not in _TOLD_BESIDE:
-        return False
-    beside = (
-        part
-        for part in _PARTS.split(statement.original)
-        if " removed]" not in part and _SECRETS.isdisjoint(name.kind for name in names_in(part))
-    )
-    return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
+    """Whether nothing was said before a secret that was removed; see `statements`."""
+    return MASKED in statement.original and _kind(statement.signals) in _TOLD_BESIDE
 
 
 def _kind(signals: frozenset[Signal]) -> Kind:

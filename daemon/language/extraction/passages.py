@@ -27,9 +27,9 @@ from ..cues import (
 from ..sentences import utf8_bytes
 from ..vocabulary import cue, words
 from .corrections import denies, has_number, retracts
-from .keeping import tells_what_lasts, weight
+from .keeping import is_passing, tells_what_lasts, weight
 from .references import WORTHLESS, begins_with_pronoun
-from .statements import SpokenSentence, continued, has_value
+from .statements import MASKED, SpokenSentence, continued, has_value
 
 _MOST_BYTES: Final = 400
 # "My sister Anna lives …", said literally.
@@ -73,6 +73,8 @@ class _Passage:
     def __init__(self) -> None:
         self.sentences: list[SpokenSentence] = []
         self.kept: list[SpokenSentence] = []
+        # Those that are kept, and a few words that add to them.
+        self._sure: list[SpokenSentence] = []
         self._remark: SpokenSentence | None = None
 
     def add(
@@ -81,6 +83,8 @@ class _Passage:
         """Add a sentence; `before`: the last that an agent said."""
         if not self.sentences and before and before.place + 1 == sentence.place:
             self._remark = before
+        adds = self.sentences[-1:] == self._sure[-1:] != [] and _is_fragment(sentence)
+        self._sure += [sentence] * (is_kept or adds)
         self.sentences.append(sentence)
         self.kept += [sentence] * is_kept
 
@@ -126,7 +130,7 @@ class _Passage:
         for sentence in reversed(self.sentences):
             ends = _has_value(sentence) and "question" not in sentence.signals
             leads = told and (_names_subject(sentence) or not _stands_alone(told[-1]))
-            if sentence in self.kept or leads or (ends and not told):
+            if sentence in self._sure or leads or (ends and not told):
                 told.append(sentence)
         return told[::-1]
 
@@ -141,6 +145,13 @@ class _Passage:
             if own and not item.answers and _has_value(item):
                 return True
         return sum(value for value in map(_weight, self.kept) if value > 0) > _LEAST_WEIGHT
+
+
+def _is_fragment(sentence: SpokenSentence) -> bool:
+    """Whether a few words add to what was said before: "3,850. Transfer."."""
+    text = sentence.original
+    few = len(WORD.findall(text)) <= _TELLING and content_words(text) > 0
+    return few and not (sentence.signals or is_bare_answer(text) or is_passing(text))
 
 
 def _has_value(sentence: SpokenSentence) -> bool:
@@ -174,7 +185,7 @@ def _introduces(text: str) -> bool:
 def _is_context(sentence: SpokenSentence) -> bool:
     """Whether a sentence that is not kept may say what others are about."""
     text = sentence.original
-    if sentence.role != "user" or sentence.worth <= WORTHLESS or " removed]" in text:
+    if sentence.role != "user" or sentence.worth <= WORTHLESS or MASKED in text:
         return False
     if sentence.signals & _NO_CONTEXT or denies(text) or retracts(text):
         return False

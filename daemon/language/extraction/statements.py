@@ -15,6 +15,7 @@ from ..comparison import judge
 from ..cues import (
     WORD,
     Signal,
+    content_words,
     is_bare_answer,
     is_of_self,
     names_told,
@@ -25,11 +26,12 @@ from ..cues import (
 )
 from ..names import people
 from ..normal_form import negations
+from ..secret_names import names_in
 from ..sentences import UNALTERED, plain, printable, sentences
 from ..speech import Role, Utterance, utterances
 from ..thesaurus import language_of
 from ..vocabulary import compiled, cue, not_topics
-from .corrections import DATE, INSTEAD, corrected_within, has_number, retracts
+from .corrections import DATE, INSTEAD, corrected_within, denies, has_number, retracts
 from .keeping import VALUE, is_passing
 
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
@@ -53,6 +55,9 @@ _TELLING_WORDS: Final = 4
 # Where a further clause begins.
 _CLAUSE: Final = re.compile(r"[,;]\s+(?:(?:and|but|und|aber|y|et|pero|mais) )?|\s[-–—]\s")
 _AND: Final = re.compile(r"(?<![,;]) (?:and|but|und|aber|y|et|pero|mais) (?=\S+ \S+ \S)")
+_PART: Final = re.compile(r"[,;]\s+(?:(?:and|und|y|et) )?| (?:and|und|y|et) ")
+MASKED: Final = " removed]"
+_SECRETS: Final = frozenset({"pin", "password", "word", "token", "person"})
 
 
 class SpokenSentence(msgspec.Struct, frozen=True):
@@ -123,6 +128,10 @@ class _Talk:
         if "question" in last.signals and _says_nothing(statement.original):
             return
         answered = last.answers and last.place == statement.place
+        if answered and self._asked is not None and _goes_on(self._asked, last, statement):
+            # "Do you have photos? Loads. On the tablet".
+            self.statements[-1] = _joined(last, statement)
+            return
         if answered and self._asked is not None and _takes_back(statement.original):
             self._retracted = self.statements.pop()
         if self._asked is not None and (old := self._retracted) is not None:
@@ -181,6 +190,13 @@ class _Talk:
             value = advice.worth + _CONFIRMED_WORTH
             known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
         return statement
+
+
+def _goes_on(asked: SpokenSentence, bare: SpokenSentence, following: SpokenSentence) -> bool:
+    """Whether a few words say what the bare answer to a question before them leaves open."""
+    is_open = following.signals <= {"claim"} and not is_passing(following.original)
+    is_open = is_open and _is_short(following, _SHORT_ANSWER) and not denies(following.original)
+    return is_open and is_bare_answer(bare.original[len(asked.original) :].strip())
 
 
 def is_taken_up(sentence: str) -> bool:
@@ -266,13 +282,31 @@ def _without_aside(sentence: str) -> str:
     return sentence
 
 
+def _without_secret(sentence: str) -> str:
+    """The clauses before the one in which a secret was removed, or that only names it.
+
+    A question stays as it is: it states nothing.
+    """
+    if MASKED not in sentence or sentence.endswith("?"):
+        return sentence
+    end = 0
+    for part in _PART.finditer(sentence + ", "):
+        clause = sentence[end : part.start()]
+        if MASKED in clause or not _SECRETS.isdisjoint(name.kind for name in names_in(clause)):
+            break
+        end = part.end()
+    before = sentence[:end].rstrip(" ,;")
+    return before if content_words(before) else sentence
+
+
 def _statement(
     sentence: str, utterance: Utterance, aggression: float, place: int
 ) -> SpokenSentence:
     corrects = False
     if utterance.role == "user":
         corrected = corrected_within(sentence)
-        sentence, corrects = _without_aside(corrected), corrected != sentence
+        corrects = corrected != sentence
+        sentence = _without_aside(_without_secret(corrected))
     signals = signals_of(sentence)
     if corrects:
         signals |= {"correction"}
