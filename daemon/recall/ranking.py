@@ -96,8 +96,8 @@ def is_sure(pool: Pool, signals: Signals, at: int, match: float) -> bool:
     """Whether an entry with this match most likely answers.
 
     One word of several is met by chance too often, however rare it is; and an episode that repeats
-    a question has the words of the question, but not its answer. No more has a text whose secret was
-    removed.
+    a question has the words of the question, but not its answer. Nor is a text from which a secret
+    was removed an answer to a question for it.
     """
     entry = pool.entries[at]
     if entry.is_question and entry.source is EPISODES:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +34,10 @@ _SEALED = "sealed"
 _FOLDS = 9
 # What is no fault says little; what is surely wrong, more.
 _WORTH: dict[str, float] = {"keep": 1.0, "may": 0.5, "unfit": 1.0, "never": 1.5}
+# What is kept is worth it with at least this chance: what is lost nobody can ask for.
+_CHANCE = 0.3
+# The least weight that decides anything.
+_LEAST = 0.05
 _THRESHOLDS = (-1.5, -1.0, -0.5, 0.0, 0.5)
 
 
@@ -91,6 +97,17 @@ def _places(example: Example, names: Sequence[str]) -> list[int]:
     return [at for at, name in enumerate(names) if name in example.names]
 
 
+def source(names: Sequence[str], weights: Sequence[float]) -> str:
+    """The lines of `keeping.py`; the weights that decide nothing are left out."""
+    ranked = sorted(zip(names, weights, strict=False), key=lambda pair: -pair[1])
+    fields = (f'"{name}": {weight:.1f},' for name, weight in ranked if abs(weight) >= _LEAST)
+    # No line ends within a field.
+    joined = " ".join(field.replace(" ", "~") for field in fields)
+    lines = textwrap.fill(joined, 99, initial_indent="    ", subsequent_indent="    ")
+    threshold = math.log(_CHANCE / (1 - _CHANCE)) - weights[-1]
+    return f"_THRESHOLD: Final = {threshold:.2f}\n{lines.replace('~', ' ')}\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--show", action="store_true", help="what is judged wrongly, left out")
@@ -106,9 +123,7 @@ def main() -> None:
             (item, odds(weights, _places(item, names))) for item in known if item.talk in held
         )
     weights = fit([*known, *phrases()], names)
-    for name, weight in sorted(zip(names, weights, strict=False), key=lambda pair: -pair[1]):
-        print(f'    "{name}": {weight:.1f},  # {sum(name in item.names for item in known)}')
-    print(f"constant {weights[-1]:.1f}\n")
+    print(source(names, weights))
     rows = {}
     for threshold in _THRESHOLDS:
         above = [item.label for item, odds_of in judgements if odds_of > threshold]

@@ -34,17 +34,17 @@ from ..thesaurus import language_of
 from ..vocabulary import languages, table, whole_expression
 from .corrections import DATE, has_number
 
-_THRESHOLD: Final = 0.05
+_THRESHOLD: Final = -0.04
 _PASSING: Final = -0.6
 WEIGHTS: Final[Mapping[str, float]] = {
-    "answers": 2.2, "life": 1.8, "kin": 1.1, "is_preference": 1.8, "is_solution": 1.0,
-    "habit": 0.9, "health": 1.0, "stands": 0.8, "place": 0.8, "pauses": 0.6, "capital": 0.7,
-    "time": 0.6, "full": 0.6, "is_decision": 0.6, "pause": 0.4, "has": 0.3, "lasting": 1.3,
-    "number": 0.3, "third": 0.6, "settled": 0.2, "not": 0.4, "you": -0.3, "is_commitment": -0.3,
-    "short": -0.4, "steers": -0.4, "others_say": -0.5, "would": -0.6, "refutes": -0.6,
-    "now": -0.7, "exclaims": -0.7, "empty": -0.9, "believes": -0.8, "verdict": -1.1,
-    "unsure": -1.2, "is_request": -1.6, "others_believe": -1.4, "mood": -1.4, "leaves": -1.8,
-    "sky": -1.8, "is_hedge": -2.2, "bare": -2.3, "status": -3.0, "unreal": -3.0,
+    "life": 2.0, "answers": 1.9, "kin": 1.4, "place": 1.0, "health": 0.9, "pause": 0.8,
+    "habit": 0.7, "is_solution": 0.6, "pauses": 0.6, "stands": 0.6, "capital": 0.5, "lasting": 0.5,
+    "full": 0.5, "is_preference": 0.5, "has": 0.4, "third": 0.4, "number": 0.3, "not": 0.1,
+    "time": 0.1, "is_decision": 0.1, "settled": 0.1, "dated": -0.1, "you": -0.1,
+    "is_commitment": -0.2, "short": -0.3, "steers": -0.3, "refutes": -0.5, "exclaims": -0.6,
+    "empty": -0.6, "would": -0.7, "others_say": -0.7, "now": -0.8, "believes": -0.8,
+    "unsure": -1.2, "verdict": -1.3, "others_believe": -1.4, "is_hedge": -1.5, "mood": -1.5,
+    "is_request": -1.8, "leaves": -1.8, "sky": -2.0, "bare": -2.0, "status": -2.2, "unreal": -3.2,
 }  # fmt: skip
 _SHORT: Final = 3
 _FEW: Final = 1
@@ -57,7 +57,7 @@ VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
 _VALUES: Final = frozenset({"number", "dated", "time", "habit", "health", "stands", "lasting"})
 # A phrase may begin with an apostrophe: "'m moving".
 _BEFORE: Final = r"(?:(?<!\w)|(?='))"
-_BELIEVED: Final = frozenset({"others_believe", "others_say"})
+_BELIEVED: Final = frozenset({"others_believe", "others_say", "status"})
 _OF_FACTS: Final = frozenset({"number", "third", "habit", "place", "full", "kin"})
 _OF_THE_MOMENT: Final = frozenset(
     {"mood", "verdict", "exclaims", "unreal", "sky", "leaves", "believes", "refutes", "now"}
@@ -96,7 +96,9 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     length = max(len(tokens), 2 * content if len(tokens) < content else 0)
     pauses = len(_PAUSE.findall(answer))
     names = set(_phrases().names_in(folded))
-    names |= {f"is_{signal}" for signal in told}
+    # "Use the other one instead" is no request of the moment; a correction is what it says.
+    left_out = {"correction", "request" if "decision" in told else ""}
+    names |= {f"is_{signal}" for signal in told if signal not in left_out}
     measures = {
         "answers": answers,
         "bare": answers and is_bare_answer(answer) and not _is_confirmed(text, answer),
@@ -118,7 +120,10 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
-    # What somebody else believes is no fact, whatever it says.
+    if "is_preference" in names:
+        # What somebody hates is no mood.
+        names.discard("mood")
+    # What somebody else believes, or how things go, is no fact, whatever it says.
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
 
 

@@ -130,7 +130,7 @@ class _Talk:
         answered = last.answers and last.place == statement.place
         if answered and self._asked is not None and _goes_on(self._asked, last, statement):
             # "Do you have photos? Loads. On the tablet".
-            self.statements[-1] = _joined(last, statement)
+            self.statements[-1] = continued(last, statement)
             return
         if answered and self._asked is not None and _takes_back(statement.original):
             self._retracted = self.statements.pop()
