@@ -40,7 +40,7 @@ _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 _LEAST_WEIGHT: Final = 0.45
 # What is not kept stands before what leans on it, or if it weighs more, before anything.
 _LEAST_CONTEXT: Final = -1.5
-_CONTEXT: Final = -0.7
+_CONTEXT: Final = -0.3
 _TELLING: Final = 3
 _MATTERS: Final[frozenset[Signal]] = frozenset({"correction", "decision", "preference", "error"})
 _NO_CONTEXT: Final[frozenset[Signal]] = frozenset({"greeting", "offer", "hedge"})

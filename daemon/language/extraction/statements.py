@@ -289,13 +289,13 @@ def _without_secret(sentence: str) -> str:
     """
     if MASKED not in sentence or sentence.endswith("?"):
         return sentence
-    end = 0
-    for part in _PART.finditer(sentence + ", "):
-        clause = sentence[end : part.start()]
+    begin = end = 0
+    for part in _PART.finditer(sentence):
+        clause = sentence[begin : part.start()]
         if MASKED in clause or not _SECRETS.isdisjoint(name.kind for name in names_in(clause)):
             break
-        end = part.end()
-    before = sentence[:end].rstrip(" ,;")
+        begin, end = part.end(), part.start()
+    before = sentence[:end]
     return before if content_words(before) else sentence
 
 
