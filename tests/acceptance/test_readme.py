@@ -22,6 +22,7 @@ FILES = {
     "deploy.md": "# Deploy\n\nMigrate, then restart.\n",
     "MEMORY.md": "# Memory\n\n- Ana drinks tea\n",
     "chat.txt": "User: We left Heroku because it was too slow.\nAgent: Noted.\n",
+    "standup.txt": "Ana: I moved the deploy to Tuesday.\nBo: We agreed to drop the old queue.\n",
 }
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 # Folders of the reader's machine that a test must not use.
