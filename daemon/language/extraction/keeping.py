@@ -38,8 +38,8 @@ _THRESHOLD: Final = 0.03
 _PASSING: Final = -0.6
 WEIGHTS: Final[Mapping[str, float]] = {
     "life": 2.0, "answers": 1.9, "kin": 1.4, "place": 0.9, "health": 0.9, "pause": 0.9,
-    "habit": 0.8, "is_decision": 0.8, "is_solution": 0.6, "pauses": 0.6, "stands": 0.6,
-    "capital": 0.5, "lasting": 0.5, "full": 0.5, "is_preference": 0.5, "has": 0.4, "third": 0.3,
+    "habit": 0.8, "is_decision": 0.8, "is_solution": 0.6, "pauses": 0.6, "stands": 0.5,
+    "lasting": 0.5, "capital": 0.5, "full": 0.5, "is_preference": 0.5, "has": 0.4, "third": 0.3,
     "number": 0.3, "not": 0.1, "time": 0.1, "settled": 0.1, "is_report": -0.1, "you": -0.1,
     "dated": -0.1, "is_commitment": -0.2, "short": -0.3, "steers": -0.3, "refutes": -0.5,
     "exclaims": -0.6, "would": -0.6, "empty": -0.6, "others_say": -0.7, "now": -0.8,
