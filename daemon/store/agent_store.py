@@ -26,7 +26,7 @@ from .database.memory_database import (
     reads_whole,
     remove_old_copies,
 )
-from .database.transaction import StateFile
+from .database.transaction import StateFile, Transaction
 from .engine import CHECKED, REBUILT, Engine, files_of, start_engine
 from .erasure import Eraser
 from .kinds import rebuild_indexes
@@ -34,7 +34,7 @@ from .limits import enforce_all_limits, is_due
 from .readers import Readers, WriteHealth, probe, take_room
 from .records import history
 from .records.uses import UseCounter
-from .writer import Committed, Operation
+from .writer import Operation
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -257,13 +257,13 @@ class AgentStore:
     async def _truncate_log(self) -> bool:
         return await self._running().writer.truncate_log()
 
-    def _committed(self, committed: Committed) -> None:
+    def _committed(self, committed: Transaction) -> None:
         engine = self._engine
         if engine is not None and committed.state_files:
             engine.state_files.want(committed.state_files)
         self.eraser.note(committed)
         if committed.outgoing:
-            self._context.outgoing(self.place.agent, committed.outgoing)
+            self._context.outgoing(self.place.agent, frozenset(committed.outgoing))
         for event in committed.events:
             self._context.publish(self.place.agent, event)
 

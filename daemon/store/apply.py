@@ -260,7 +260,8 @@ def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -
     waiting = column(tx.db, "SELECT base FROM outbox WHERE kind = ? AND id = ?", *ours.key)
     if not waiting:
         return JoinResult()
-    base = history.find(tx.db, waiting[0]) if waiting[0] is not None else None
+    based_on = history.read(tx.db, "number = ?", waiting[0])
+    base = based_on[0].row if based_on else None
     clashing = _clashes(kind, base, ours, theirs)
     if not clashing or _is_known(tx, kind, theirs, clashing):
         return JoinResult()

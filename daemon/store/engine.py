@@ -36,7 +36,7 @@ from .readers import Readers
 from .records import documents
 from .records.documents import FILES
 from .state_files import StateFiles
-from .writer import Committed, Writer
+from .writer import Writer
 
 _log = logging.getLogger(__name__)
 
@@ -265,13 +265,13 @@ async def start_engine(
     place: AgentPaths,
     context: StoreContext,
     *,
-    committed: Callable[[Committed], None],
+    committed: Callable[[Transaction], None],
     damaged: Callable[[StoreDamaged], None],
     damage: StoreDamaged | None = None,
 ) -> Engine:
     """Open the database, rebuild it if it is damaged, and start its writer and readers.
 
-    `committed` is called with what each commit changed, `damaged` when damage is found while the
+    `committed` is called with each committed transaction, `damaged` when damage is found while the
     state files are written; `damage` was found since it was last opened.
     """
     try:

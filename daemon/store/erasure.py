@@ -31,7 +31,6 @@ from .database.connection import scalar, to_json
 from .database.transaction import DeletedMemory, Transaction
 from .records import agent_entries, history, hot_rows, memory_rows, notes, tree_rows
 from .records.agent_entries import OwnEntry
-from .writer import Committed
 
 # A shorter text may stand anywhere by chance.
 _LEAST_WORDS: Final = 3
@@ -334,7 +333,7 @@ class Eraser:
         self._task: asyncio.Task[None] | None = None
         self._busy = asyncio.Lock()
 
-    def note(self, committed: Committed) -> None:
+    def note(self, committed: Transaction) -> None:
         """Erase what a commit has deleted, soon."""
         self._forgotten += committed.forgotten
         if committed.erased:

@@ -21,7 +21,7 @@ from ..errors import ShuttingDown, ThermoclineError, translate_os
 from .agent_paths import FailedSyncs
 from .database.connection import BUSY_MILLISECONDS
 from .database.memory_database import LOG_PAGES, translate
-from .database.transaction import DeletedMemory, Event, StateFile, Transaction, WriterCache, acting
+from .database.transaction import Transaction, WriterCache, acting
 
 T = TypeVar("T")
 Operation = Callable[[Transaction], T]
@@ -41,16 +41,6 @@ _GROUP: Final = 256
 _UNTRUSTED: Final = -1
 # The size of the parts in which the log is read and written again, in bytes.
 _PART: Final = 1_048_576
-
-
-class Committed(msgspec.Struct, frozen=True):
-    """What one commit changed."""
-
-    events: tuple[Event, ...]
-    state_files: frozenset[StateFile]
-    outgoing: frozenset[str]
-    forgotten: tuple[DeletedMemory, ...]  # the memories whose traces must also leave the files
-    erased: bool  # whether content was deleted, of which the log has copies
 
 
 class _Spoiled(Exception):
@@ -77,8 +67,8 @@ class _Job(msgspec.Struct, eq=False):
 class Writer:
     """Runs operations in order, in groups, each group in one durable transaction.
 
-    `enforce_limits` runs before the commit; `committed` is called on the event loop with the
-    changes of a commit, before its callers return. All writers share `failed_syncs`.
+    `enforce_limits` runs before the commit; `committed` is called on the event loop with a
+    transaction that was committed, before its callers return. All writers share `failed_syncs`.
     """
 
     def __init__(
@@ -88,7 +78,7 @@ class Writer:
         *,
         begin: Callable[[sqlite3.Connection, WriterCache], Transaction],
         enforce_limits: Operation[None],
-        committed: Callable[[Committed], None],
+        committed: Callable[[Transaction], None],
         loop: asyncio.AbstractEventLoop,
         failed_syncs: FailedSyncs,
     ) -> None:
@@ -195,7 +185,7 @@ class Writer:
             committed = self._commit(group)
             self._loop.call_soon_threadsafe(self._answer, group, committed)
 
-    def _commit(self, group: list[_Job]) -> Committed | None:
+    def _commit(self, group: list[_Job]) -> Transaction | None:
         durable = any(job.durable for job in group)
         try:
             if durable and self._trusted != self._failed_syncs.count:
@@ -226,13 +216,7 @@ class Writer:
             self._fail(group, error)
             return None
         self._hold(group, durable=durable)
-        return Committed(
-            tuple(transaction.events),
-            frozenset(transaction.state_files),
-            frozenset(transaction.outgoing),
-            tuple(transaction.forgotten),
-            transaction.erased,
-        )
+        return transaction
 
     def _hold(self, group: list[_Job], *, durable: bool) -> None:
         """See that a commit outlasts a power loss; its callers get an error if that is in doubt."""
@@ -314,7 +298,7 @@ class Writer:
         for job in group:
             job.error = job.error or error
 
-    def _answer(self, group: list[_Job], committed: Committed | None) -> None:
+    def _answer(self, group: list[_Job], committed: Transaction | None) -> None:
         try:
             if committed is not None:
                 self._committed(committed)

@@ -20,7 +20,7 @@ from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.limits import enforce_limits
 from thermocline.daemon.store.records import key_values, memories
 from thermocline.daemon.store.records.similar import find_same
-from thermocline.daemon.store.writer import Committed, Writer
+from thermocline.daemon.store.writer import Writer
 from thermocline.sync import HybridClock
 
 
@@ -73,12 +73,12 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "memory.db"
-        self.told: list[Committed] = []
+        self.told: list[Transaction] = []
         self.settle: Callable[[Transaction], None] = enforce_limits
         self.clock = HybridClock(lambda: 1.0)
         self.failed_syncs = FailedSyncs()
 
-    def told_of(self, committed: Committed) -> None:
+    def told_of(self, committed: Transaction) -> None:
         self.told.append(committed)
 
     def _settle(self, tx: Transaction) -> None:
@@ -140,7 +140,7 @@ async def test_a_listener_that_fails_does_not_keep_callers_waiting(tmp_path):
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: errors.append(context["exception"]))
 
-    def fail(_: Committed) -> None:
+    def fail(_: Transaction) -> None:
         raise RuntimeError("listener")
 
     bench.told_of = fail  # type: ignore[method-assign]

@@ -249,11 +249,11 @@ def entries(state: HotState) -> dict[EntryKey, Entry]:
     key are numbered. `from_entries` restores exactly the same state.
     """
     entries: dict[EntryKey, Entry] = {}
-    for section, values in named(state):
-        for position, (key, value) in enumerate(values.items()):
+    for section in OBJECTS:
+        for position, (key, value) in enumerate(getattr(state, section).items()):
             entries[section, key] = Entry(value, position)
-    for section, items in listed(state):
-        for position, (key, item) in enumerate(_keyed(section, items)):
+    for section, (field, _) in LISTS.items():
+        for position, (key, item) in enumerate(_keyed(section, getattr(state, field))):
             entries[section, key] = Entry(item, position)
     return entries
 
@@ -312,16 +312,6 @@ def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Change
         if before is None or msgspec.json.encode(before) != msgspec.json.encode(placed):
             changed[key] = placed
     return Changes(changed, tuple(key for key in old if key not in new))
-
-
-def named(state: HotState) -> Iterator[tuple[Section, Item]]:
-    """The sections that are objects."""
-    return ((section, getattr(state, section)) for section in OBJECTS)
-
-
-def listed(state: HotState) -> Iterator[tuple[Section, tuple[Item, ...]]]:
-    """The sections that are lists."""
-    return ((section, getattr(state, field)) for section, (field, _) in LISTS.items())
 
 
 def _keyed(section: Section, items: tuple[Item, ...]) -> Iterator[tuple[str, Item]]:

@@ -7,7 +7,7 @@ a damaged file, or one of another version, is replaced by an empty one.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -98,6 +98,22 @@ def scalar(db: sqlite3.Connection, sql: str, *arguments: object) -> Any:
 def column(db: sqlite3.Connection, sql: str, *arguments: object) -> list[Any]:
     """The first column of all rows of a query."""
     return [row[0] for row in db.execute(sql, arguments)]
+
+
+def upsert(
+    db: sqlite3.Connection, table: str, row: Mapping[str, object], number: str = "row"
+) -> int:
+    """Insert a row, or update the one with the same value in the first of these columns.
+
+    Returns its number, which is in the column `number`.
+    """
+    key, *others = row
+    changes = ", ".join(f"{name} = excluded.{name}" for name in others)
+    sql = (
+        f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        f" ON CONFLICT ({key}) DO UPDATE SET {changes} RETURNING {number}"
+    )
+    return int(scalar(db, sql, *row.values()))
 
 
 def to_json(content: Any) -> str:

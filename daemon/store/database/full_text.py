@@ -67,6 +67,15 @@ def add(db: sqlite3.Connection, table: str, entries: Iterable[IndexEntry]) -> No
         db.execute(_COUNT % _counts(table), (len(batch), sum(map(len, terms)), table))
 
 
+def put(db: sqlite3.Connection, table: str, entry: IndexEntry, old: Sequence[str] | None) -> None:
+    """Index a text in place of the `old` one of its row, if it differs; None: the row is new."""
+    if old == entry.columns:
+        return
+    if old is not None:
+        remove(db, table, entry.row, old)
+    add(db, table, [entry])
+
+
 def batches(entries: Iterable[IndexEntry]) -> Iterator[list[IndexEntry]]:
     """The entries a few hundred at a time."""
     entries = iter(entries)

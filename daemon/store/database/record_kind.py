@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -14,7 +13,7 @@ from thermocline.sync import Fields, Row
 from ...errors import NotFound
 from ...memory.checks import check_data, check_short, check_text, check_time
 from . import full_text, rows
-from .connection import to_json
+from .connection import scalar, to_json, upsert
 from .rows import Kind
 from .transaction import IndexEntry, Transaction
 
@@ -195,25 +194,15 @@ class RecordKind(Generic[T]):
         projection.before(tx)
         table, index = projection.table, projection.index
         old, new = self._included(before), self._included(after)
-        if new is None:
-            if old is not None:
-                sql = f"DELETE FROM {table} WHERE {self._key} = ? RETURNING row"
-                number = tx.db.execute(sql, (getattr(old, self._key),)).fetchone()[0]
-                full_text.remove(tx.db, index, number, self._texts(old))
-            return
-        names = (self._key, *projection.columns)
-        number = tx.db.execute(
-            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-            f" ON CONFLICT ({self._key}) DO UPDATE SET"
-            f" {', '.join(f'{name} = excluded.{name}' for name in names[1:])} RETURNING row",
-            attrgetter(*names)(new),
-        ).fetchone()[0]
-        if old is not None and self._texts(old) == self._texts(new):
-            return
-        if old is not None:
-            full_text.remove(tx.db, index, number, self._texts(old))
-        told_at = getattr(new, projection.told_at)
-        full_text.add(tx.db, index, [IndexEntry(number, self._texts(new), told_at)])
+        was = None if old is None else self._texts(old)
+        if new is not None:
+            names = (self._key, *projection.columns)
+            number = upsert(tx.db, table, {name: getattr(new, name) for name in names})
+            told_at = getattr(new, projection.told_at)
+            full_text.put(tx.db, index, IndexEntry(number, self._texts(new), told_at), was)
+        elif was is not None:
+            sql = f"DELETE FROM {table} WHERE {self._key} = ? RETURNING row"
+            full_text.remove(tx.db, index, scalar(tx.db, sql, after.id), was)
 
     def _included(self, row: Row | None) -> T | None:
         if row is None or not self.kind.lives(row):

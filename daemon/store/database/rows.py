@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -36,28 +36,6 @@ Applied: TypeAlias = Callable[[Transaction, Row | None, Row], None]
 Join: TypeAlias = Callable[[Transaction, Row | None, Row, Row], "JoinResult | None"]
 
 
-class Table(Protocol):
-    """The storage of the rows of a kind."""
-
-    def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
-        """The current row, deleted or not."""
-
-    def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
-        """The current rows of those ids for which `load` finds one, by id."""
-
-    def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
-        """Write the row in place of the current version."""
-
-    def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:
-        """Store live rows of one kind that are new; `values` are those of `check`."""
-
-    def normal(self, row: Row) -> Row:
-        """The row as `load` returns it once stored; another release may write it differently."""
-
-    def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
-        """Each row, including deleted ones, a few hundred at a time; writing between is allowed."""
-
-
 def stored_row(kind: str, key: str, data: str | None, clocks: str) -> Row:
     """The row in the columns of a table; `StoreDamaged` if they are not valid."""
     try:
@@ -73,15 +51,17 @@ _STORE: Final = (
 
 
 class RowTable:
-    """The table `rows`, for every kind that has no separate table."""
+    """The table `rows`; the storage of every kind that has no table of its own."""
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
+        """The current row, deleted or not."""
         row = db.execute(
             "SELECT data, clocks FROM rows WHERE kind = ? AND id = ?", (kind, key)
         ).fetchone()
         return None if row is None else stored_row(kind, key, *row)
 
     def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
+        """The current rows of those ids for which `load` finds one, by id."""
         rows = db.execute(
             "SELECT id, data, clocks FROM rows"
             " WHERE kind = ? AND id IN (SELECT value FROM json_each(?))",
@@ -90,21 +70,22 @@ class RowTable:
         return {row[0]: stored_row(kind, *row) for row in rows}
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
+        """Write the row in place of the current version."""
         tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
 
     def add(self, tx: Transaction, rows: Sequence[Row], values: Sequence[Any]) -> None:  # noqa: ARG002
+        """Store live rows of one kind that are new; `values` are those of `check`."""
         tx.db.executemany(_STORE, [(*row.key, *row.encoded(), True) for row in rows])
 
     def normal(self, row: Row) -> Row:
+        """The row as `load` returns it once stored; another release may write it differently."""
         return row
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
+        """Each row, including deleted ones, a few hundred at a time; writing between is allowed."""
         sql = "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
         for in_page in in_pages(db, sql, kind, after=""):
             yield stored_row(kind, *in_page)
-
-
-ROWS: Final = RowTable()
 
 
 class JoinResult(msgspec.Struct, frozen=True):
@@ -133,7 +114,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     applied: Applied | None = None  # updates what is derived from the row
     # Joins the changes of two devices, if taking the later value of each field is not enough.
     join: Join | None = None
-    table: Table = ROWS  # the storage of the rows
+    table: RowTable = RowTable()  # the storage of the rows
     # Rebuilds the full-text index of the kind, if there is one.
     reindex: Callable[[Transaction], None] | None = None
 

@@ -13,7 +13,7 @@ from ...memory.records import IndexedChunk, IndexedFile
 from ...memory.scoring import DAY
 from ..database import full_text
 from ..database.chunk_database import SCHEMA
-from ..database.connection import column, scalar, to_json, transaction
+from ..database.connection import column, scalar, to_json, transaction, upsert
 from ..database.schema import CHUNK_COUNTS
 from ..database.transaction import IndexEntry
 
@@ -125,25 +125,17 @@ def put(
 ) -> None:
     """Store the content of a file; unchanged chunks are not rewritten."""
     with transaction(db):
-        row = (
-            *msgspec.structs.astuple(stand),
-            content.digest,
-            content.title,
-            to_json(content.meta),
-            content.lines,
-            now,
-            content.reason,
-        )
-        number = db.execute(
-            "INSERT INTO files (path, size, mtime, ctime, inode, digest, title, meta, lines,"
-            " indexed_at, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET size = excluded.size, mtime = excluded.mtime,"
-            " ctime = excluded.ctime, inode = excluded.inode, digest = excluded.digest,"
-            " title = excluded.title, meta = excluded.meta, lines = excluded.lines,"
-            " indexed_at = excluded.indexed_at, reason = excluded.reason RETURNING id",
-            (path, *row),
-        ).fetchone()[0]
-        _put_pieces(db, number, content.pieces)
+        row = {
+            "path": path,
+            **msgspec.structs.asdict(stand),
+            "digest": content.digest,
+            "title": content.title,
+            "meta": to_json(content.meta),
+            "lines": content.lines,
+            "indexed_at": now,
+            "reason": content.reason,
+        }
+        _put_pieces(db, upsert(db, "files", row, "id"), content.pieces)
 
 
 def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) -> None:

@@ -14,7 +14,7 @@ from ...errors import InvalidInput
 from ...memory.checks import check_short, check_time
 from ...memory.records import ENTITIES, Entity, keys_named, name_key
 from ..database import full_text, rows
-from ..database.connection import column, scalar, to_json
+from ..database.connection import column, scalar, to_json, upsert
 from ..database.rows import Kind
 from ..database.transaction import IndexEntry, Transaction
 from .entities import Stated, canonical, entity_at, spelling, stated
@@ -96,21 +96,16 @@ def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
             tx.db.execute("DELETE FROM entities WHERE row = ?", (old[0],))
             full_text.remove(tx.db, INDEX, old[0], (old[1],))
         return
-    row = tx.db.execute(
-        "INSERT INTO entities (id, name, text, mentions, created_at, updated_at)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,"
-        " text = excluded.text, mentions = excluded.mentions, created_at = excluded.created_at,"
-        " updated_at = excluded.updated_at RETURNING row",
-        (
-            *(key, entity.name, entity.summary, entity.mention_count),
-            *(entity.first_seen, entity.last_seen),
-        ),
-    ).fetchone()[0]
-    if old is not None and old[1] == entity.summary:
-        return
-    if old is not None:
-        full_text.remove(tx.db, INDEX, row, (old[1],))
-    full_text.add(tx.db, INDEX, [IndexEntry(row, (entity.summary,))])
+    columns = {
+        "id": key,
+        "name": entity.name,
+        "text": entity.summary,
+        "mentions": entity.mention_count,
+        "created_at": entity.first_seen,
+        "updated_at": entity.last_seen,
+    }
+    entry = IndexEntry(upsert(tx.db, "entities", columns), (entity.summary,))
+    full_text.put(tx.db, INDEX, entry, None if old is None else (old[1],))
 
 
 def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]:

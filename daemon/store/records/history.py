@@ -91,12 +91,6 @@ def replaced(
     return [], {}
 
 
-def find(db: sqlite3.Connection, number: int) -> Row | None:
-    """The version with this number."""
-    matches = read(db, "number = ?", number)
-    return matches[0].row if matches else None
-
-
 def conflicts(db: sqlite3.Connection) -> int:
     """The number of values lost to another device's change that nobody has looked at yet."""
     unseen = "SELECT count(*) FROM history WHERE why = ? AND seen_at IS NULL"

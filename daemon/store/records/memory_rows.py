@@ -21,7 +21,7 @@ from ...memory.similarity import text_digest
 from ..database import full_text, rows
 from ..database.connection import column, scalar, to_json
 from ..database.memory_database import in_pages
-from ..database.rows import ROWS, Kind
+from ..database.rows import Kind, RowTable
 from ..database.transaction import DeletedMemory, IndexEntry, StateFile, Transaction
 from . import entity_rows, names, tree_rows, uses
 
@@ -114,17 +114,17 @@ def memory_of(row: Row) -> Memory:
     return msgspec.convert(fields | {"id": row.id}, Memory)
 
 
-class MemoryTable:
-    """The table `memories`; see `Table`. Tombstones of memories are in `rows`."""
+class MemoryTable(RowTable):
+    """The table `memories`. Tombstones of memories are in `rows`."""
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
         row = db.execute(f"SELECT {_ROW} FROM memories WHERE id = ?", (key,)).fetchone()
-        return _row(row) if row is not None else ROWS.load(db, kind, key)
+        return _row(row) if row is not None else super().load(db, kind, key)
 
     def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
         sql = f"SELECT {_ROW} FROM memories WHERE id IN (SELECT value FROM json_each(?))"
         live = {row[0]: _row(row) for row in db.execute(sql, (to_json(keys),))}
-        return live if len(live) == len(keys) else ROWS.load_all(db, kind, keys) | live
+        return live if len(live) == len(keys) else super().load_all(db, kind, keys) | live
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Write or delete the columns and the full text."""
@@ -134,7 +134,7 @@ class MemoryTable:
                 gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (known.id,))
                 _unindex(tx, gone.fetchone()[0], known)
                 names.drop_person(tx, known.actor)
-            ROWS.store(tx, before, row, live=False)
+            super().store(tx, before, row, live=False)
             return
         memory = memory_of(row)
         if known is not None:
@@ -182,7 +182,7 @@ class MemoryTable:
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         for _, *values in in_pages(db, f"SELECT row, {_ROW} {_BY_ROW}", after=0):
             yield _row(values)
-        yield from ROWS.every(db, kind)
+        yield from super().every(db, kind)
 
 
 def _values(tx: Transaction, memory: Memory, row: Row) -> tuple[Any, ...]:
