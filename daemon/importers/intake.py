@@ -6,8 +6,7 @@ stamp derived from its times. Deleted items stay deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -20,6 +19,7 @@ from ..memory.records import Memory
 from ..memory.tree_nodes import Node, title
 from ..store import apply
 from ..store.database import meta, rows
+from ..store.database.connection import batches
 from ..store.database.rows import Kind
 from ..store.database.transaction import Transaction
 from ..store.kinds import kind_of
@@ -93,7 +93,7 @@ class Intake:
     def rows(self, rows: Iterable[Row]) -> int:
         """Apply rows with their own stamps; return their number."""
         number = 0
-        for some in _parts(rows):
+        for some in batches(rows, _AT_ONCE):
             number += len(some)
             for kind in dict.fromkeys(row.kind for row in some):
                 self._apply([row for row in some if row.kind == kind])
@@ -113,7 +113,7 @@ class Intake:
         """
         memories = sorted(offered, key=lambda memory: memory.created_at)
         ids = {memory.id for memory in memories}
-        for some in _parts(memories):
+        for some in batches(memories, _AT_ONCE):
             self._apply([self._memory(memory, ids, editable, dated=dated) for memory in some])
 
     def entries(self, memories: Sequence[Memory]) -> None:
@@ -298,8 +298,3 @@ class Intake:
 def _count(counts: dict[str, int], name: str, number: int) -> None:
     if number:
         counts[name] = counts.get(name, 0) + number
-
-
-def _parts(items: Iterable[T]) -> Iterator[list[T]]:
-    left = iter(items)
-    return iter(lambda: list(islice(left, _AT_ONCE)), [])

@@ -34,6 +34,7 @@ from ..runtime import atomic
 from ..schemas.upkeep import Ingested, NoteReport, TakenIn
 from ..store.agent_store import AgentStore
 from ..store.database import meta
+from ..store.database.connection import batches
 from ..store.database.transaction import Transaction
 from ..store.records import similar
 from ..store.records.memory_rows import index_new
@@ -263,8 +264,7 @@ class _Reading(msgspec.Struct):
 
     async def _keep(self, new: Sequence[Memory]) -> list[TakenIn]:
         stored: list[Memory] = []
-        for start in range(0, len(new), _AT_ONCE):
-            group = new[start : start + _AT_ONCE]
+        for group in batches(new, _AT_ONCE):
             if self.work.dry_run:
                 stored += await self.work.store.read(partial(self._unknown, group=group))
             else:

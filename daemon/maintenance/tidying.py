@@ -25,7 +25,7 @@ from ..memory.scoring import COLD, YEAR
 from ..schemas.memory import Tidied, TidyPair
 from ..store import limits
 from ..store.agent_store import AgentStore
-from ..store.database.connection import to_json
+from ..store.database.connection import batches, to_json
 from ..store.database.transaction import Transaction
 from ..store.records import memories, memory_rows, merging, similar
 from ..store.records.selecting import living_after, living_at, teach_score
@@ -90,8 +90,7 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> Tidied:
         archived = len(faded)
     else:
         joined = []
-        for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-            group = pairs[start : start + _PAIRS_AT_ONCE]
+        for group in batches(pairs, _PAIRS_AT_ONCE):
             joined += await store.write(partial(_joined, pairs=group))
         archived = await store.write(limits.archive_faded)
     merged = sum(pair.relation == "duplicate" for pair in joined)
@@ -102,8 +101,7 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> Tidied:
 async def _duplicates(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
     now = store.now
     suspects: list[Memory] = []
-    for start in range(0, len(rows), _READ_AT_ONCE):
-        part = rows[start : start + _READ_AT_ONCE]
+    for part in batches(rows, _READ_AT_ONCE):
         suspects += await store.read(partial(living_at, rows=part, now=now))
     pairs = await asyncio.to_thread(find_duplicates, suspects)
     apart = await store.read(merging.merge_exclusions)
@@ -129,8 +127,7 @@ async def _contradictions(
         ]
 
     pairs: dict[str, RelatedPair] = {}
-    for start in range(0, len(rows), _COMPARED_AT_ONCE):
-        part = list(rows[start : start + _COMPARED_AT_ONCE])
+    for part in batches(rows, _COMPARED_AT_ONCE):
         for pair in await store.read(partial(read, part=part)):
             if outranks(pair.older, pair.newer):
                 if pair.newer.superseded_by is None:

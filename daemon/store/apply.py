@@ -29,7 +29,7 @@ from ..errors import InvalidInput, StoreDamaged, ThermoclineError
 from ..memory.records import is_outside
 from . import limits
 from .database import rows
-from .database.connection import column, scalar
+from .database.connection import batches, column, scalar
 from .database.rows import JoinResult, Kind
 from .database.transaction import Transaction
 from .kinds import KINDS, kind_of
@@ -65,8 +65,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
     """
     fresh, others = _parted(tx, came)
     result = Applied()
-    for start in range(0, len(others), _AT_ONCE):
-        some = others[start : start + _AT_ONCE]
+    for some in batches(others, _AT_ONCE):
         try:
             with tx.undone_on_failure():
                 result += sum((_apply(tx, item, why) for item in some), Applied())

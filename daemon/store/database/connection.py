@@ -7,8 +7,9 @@ a damaged file, or one of another version, is replaced by an empty one.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -114,6 +115,13 @@ def upsert(
         f" ON CONFLICT ({key}) DO UPDATE SET {changes} RETURNING {number}"
     )
     return int(scalar(db, sql, *row.values()))
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items, some at a time: what one statement takes, or one commit."""
+    left = iter(items)
+    while batch := [*islice(left, size)]:
+        yield batch
 
 
 def to_json(content: Any) -> str:

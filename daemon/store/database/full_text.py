@@ -9,15 +9,14 @@ and one with their sums.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ...errors import StoreDamaged
 from ...language.meaning import index_codes
 from ...memory.indexing import index_text
 from ...memory.stemming import terms_of
-from .connection import column, scalar, varints
+from .connection import batches, column, scalar, varints
 from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
 from .transaction import IndexEntry, Transaction
 
@@ -26,7 +25,7 @@ _COLUMNS: Final = FULL_TEXT | CHUNK_TEXT
 _OLD_WORDS: Final = "words_to_forget"
 # Set while memories are stored that are not in the index yet, nor in the table of its terms.
 BACKLOG: Final = "index_backlog"
-_AT_ONCE: Final = 500
+AT_ONCE: Final = 500
 _COUNT: Final = "UPDATE %s SET texts = texts + ?, terms = terms + ? WHERE name = ?"
 # The maximum number of pages that one merge step writes.
 _PAGES: Final = 64
@@ -43,7 +42,7 @@ class IndexDamaged(StoreDamaged):
 def add(db: sqlite3.Connection, table: str, entries: Iterable[IndexEntry]) -> None:
     """Add texts to an index."""
     columns = (*_COLUMNS[table], "codes")
-    for batch in batches(entries):
+    for batch in batches(entries, AT_ONCE):
         codes = [
             index_codes("\n".join(entry.columns), entry.told_at, is_turn=entry.is_turn)
             for entry in batch
@@ -74,13 +73,6 @@ def put(db: sqlite3.Connection, table: str, entry: IndexEntry, old: Sequence[str
     if old is not None:
         remove(db, table, entry.row, old)
     add(db, table, [entry])
-
-
-def batches(entries: Iterable[IndexEntry]) -> Iterator[list[IndexEntry]]:
-    """The entries a few hundred at a time."""
-    entries = iter(entries)
-    while batch := [*islice(entries, _AT_ONCE)]:
-        yield batch
 
 
 def remove(db: sqlite3.Connection, table: str, row: int, texts: Sequence[str]) -> None:

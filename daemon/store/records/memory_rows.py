@@ -19,7 +19,7 @@ from ...memory.records import DEFAULT_CATEGORY, Memory, Metadata
 from ...memory.scoring import record_size, score_of
 from ...memory.similarity import text_digest
 from ..database import full_text, rows
-from ..database.connection import column, scalar, to_json
+from ..database.connection import batches, column, scalar, to_json
 from ..database.memory_database import in_pages
 from ..database.rows import Kind, RowTable
 from ..database.transaction import DeletedMemory, IndexEntry, StateFile, Transaction
@@ -221,7 +221,7 @@ def entry_of(number: int, memory: Memory) -> IndexEntry:
 
 def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
     """Add memories to the full text, and the names that they introduce."""
-    for batch in full_text.batches(entries):
+    for batch in batches(entries, full_text.AT_ONCE):
         full_text.add(tx.db, INDEX, batch)
         for entry in batch:
             if not entry.is_turn:
