@@ -12,6 +12,7 @@ import msgspec
 
 from ..config.settings import IndexSettings
 from ..memory.front_matter import Meta, front_matter
+from ..store.records.chunk_tables import Piece
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -24,20 +25,10 @@ _SPACE: Final = re.compile(r"\s")
 _AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
 
 
-class Chunk(msgspec.Struct, frozen=True):
-    """A part of a text, unchanged."""
-
-    text: str
-    # Its first and last line, from 1.
-    first: int
-    last: int
-    heading: str  # the headings above it, outermost first, separated by ` › `
-
-
 class Cut(msgspec.Struct, frozen=True):
     """The result for a text: chunks, title or "", front matter, and number of lines."""
 
-    chunks: list[Chunk]
+    chunks: list[Piece]
     title: str
     meta: Meta
     lines: int
@@ -176,7 +167,7 @@ def _sections(read: _Text, begin: int, *, by_heading: bool) -> Iterator[tuple[in
 
 def _cut_section(
     read: _Text, start: int, end: int, name: str, rules: IndexSettings
-) -> Iterator[Chunk]:
+) -> Iterator[Piece]:
     text = read.text
     while True:
         start, end = _trimmed(text, start, end)
@@ -223,6 +214,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start, start + len(text[start:end].rstrip())
 
 
-def _chunk(read: _Text, start: int, end: int, name: str) -> Chunk:
+def _chunk(read: _Text, start: int, end: int, name: str) -> Piece:
     start, end = _trimmed(read.text, start, end)
-    return Chunk(read.text[start:end], read.line_at(start), read.line_at(end - 1), name)
+    return Piece(read.line_at(start), read.line_at(end - 1), name, read.text[start:end])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..config.settings import IndexSettings
 from ..memory.agent_files import KNOWLEDGE, without_placeholder
@@ -92,9 +93,7 @@ def content_of(path: str, text: str, digest: str, rules: IndexSettings) -> FileC
         heading = chunk.heading
         if not heading.startswith(title):
             heading = f"{title} › {heading}" if heading else title
-        pieces.append(
-            Piece(chunk.first, chunk.last, heading, chunk.text, extra if not pieces else "")
-        )
+        pieces.append(replace(chunk, heading=heading, extra=extra if not pieces else ""))
     return FileContent(digest, title, content.meta, content.lines, pieces)
 
 

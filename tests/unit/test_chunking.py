@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import IndexSettings
-from thermocline.daemon.files.chunking import Chunk, cut
+from thermocline.daemon.files.chunking import cut
+from thermocline.daemon.store.records.chunk_tables import Piece
 
 NOTE = """---
 title: The harbour
@@ -36,13 +37,13 @@ The ketch lies here.
 """
 
 
-def chunks_of(text: str, *, size: int = 1_500, overlap: int = 200) -> list[Chunk]:
+def chunks_of(text: str, *, size: int = 1_500, overlap: int = 200) -> list[Piece]:
     return cut(text, IndexSettings(chunk_chars=size, overlap_chars=overlap), markdown=True).chunks
 
 
 def test_a_note_is_cut_by_its_headings_and_its_front_matter_is_metadata():
     found = cut(NOTE, IndexSettings(), markdown=True)
-    assert [(one.first, one.last, one.heading) for one in found.chunks] == [
+    assert [(one.first_line, one.last_line, one.heading) for one in found.chunks] == [
         (7, 7, ""),
         (9, 20, "Berths › North"),
         (22, 22, "Berths › South"),
@@ -55,7 +56,7 @@ def test_a_note_is_cut_by_its_headings_and_its_front_matter_is_metadata():
 
 
 def test_a_line_of_dashes_that_is_never_closed_is_no_front_matter():
-    assert chunks_of("---\ntitle: x\n\nText.")[0].first == 1
+    assert chunks_of("---\ntitle: x\n\nText.")[0].first_line == 1
     assert cut("---\na: b\n", IndexSettings(), markdown=True).meta == {}
 
 
@@ -84,7 +85,7 @@ def test_code_that_does_not_fit_is_cut_at_lines():
     assert len(found) > 2
     lines = text.split("\n")
     for one in found:
-        assert one.text == "\n".join(lines[one.first - 1 : one.last])
+        assert one.text == "\n".join(lines[one.first_line - 1 : one.last_line])
 
 
 def test_chunks_of_a_long_text_share_whole_sentences():
@@ -111,7 +112,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_no_number():
 
 def test_a_plain_text_has_no_headings():
     found = cut("# not a heading\n\n```\nopen", IndexSettings(), markdown=False)
-    assert [(one.heading, one.first, one.last) for one in found.chunks] == [("", 1, 4)]
+    assert [(one.heading, one.first_line, one.last_line) for one in found.chunks] == [("", 1, 4)]
 
 
 def test_a_text_that_says_nothing_has_no_chunks():
@@ -141,10 +142,10 @@ def test_every_word_is_in_a_chunk_and_every_chunk_is_where_it_says(pieces, how):
     for one in found.chunks:
         assert 0 < len(one.text) <= how[0]
         assert one.text == one.text.rstrip()
-        stretch = "\n".join(lines[one.first - 1 : one.last])
+        stretch = "\n".join(lines[one.first_line - 1 : one.last_line])
         assert one.text in stretch
-        assert lines[one.first - 1].strip() or how[0] == 200
-        covered.update(range(one.first, one.last + 1))
+        assert lines[one.first_line - 1].strip() or how[0] == 200
+        covered.update(range(one.first_line, one.last_line + 1))
     begin = 0
     if found.meta or text.startswith("---\n---"):
         begin = next(n for n in range(1, len(lines)) if lines[n].rstrip() in {"---", "..."}) + 1

@@ -34,9 +34,9 @@ class FileFingerprint(msgspec.Struct, frozen=True):
 class Piece(msgspec.Struct, frozen=True):
     """A chunk to be stored; `extra` is searched with it, but not shown."""
 
-    first_line: int
+    first_line: int  # from 1
     last_line: int
-    heading: str
+    heading: str  # the headings above it, outermost first, separated by ` › `
     text: str
     extra: str = ""
 
