@@ -34,16 +34,16 @@ from ..thesaurus import language_of
 from ..vocabulary import languages, table, whole_expression
 from .corrections import DATE, has_number
 
-_THRESHOLD: Final = 0.03
+_THRESHOLD: Final = 0.02
 _PASSING: Final = -0.6
 WEIGHTS: Final[Mapping[str, float]] = {
     "life": 2.0, "answers": 1.9, "kin": 1.4, "place": 0.9, "health": 0.9, "pause": 0.9,
     "habit": 0.8, "is_decision": 0.8, "is_solution": 0.6, "pauses": 0.6, "stands": 0.5,
-    "lasting": 0.5, "capital": 0.5, "full": 0.5, "is_preference": 0.5, "has": 0.4, "third": 0.3,
+    "capital": 0.5, "full": 0.5, "lasting": 0.5, "is_preference": 0.5, "has": 0.4, "third": 0.3,
     "number": 0.3, "not": 0.1, "time": 0.1, "settled": 0.1, "is_report": -0.1, "you": -0.1,
     "dated": -0.1, "is_commitment": -0.2, "short": -0.3, "steers": -0.3, "refutes": -0.5,
     "exclaims": -0.6, "would": -0.6, "empty": -0.6, "others_say": -0.7, "now": -0.8,
-    "believes": -0.8, "unsure": -1.2, "others_believe": -1.3, "verdict": -1.3, "is_hedge": -1.5,
+    "believes": -0.9, "unsure": -1.2, "others_believe": -1.3, "verdict": -1.3, "is_hedge": -1.5,
     "mood": -1.6, "leaves": -1.8, "is_request": -1.8, "sky": -2.0, "bare": -2.0, "status": -2.1,
     "unreal": -3.2,
 }  # fmt: skip
@@ -122,8 +122,8 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     }
     names |= {name for name, holds in measures.items() if holds}
     if "is_preference" in names:
-        # What somebody hates is no mood.
-        names.discard("mood")
+        # What somebody hates is no mood, and "I love basketball" says all of it.
+        names -= {"mood", "short", "empty"} if tokens and content_words(tokens[-1]) else {"mood"}
     # What somebody else believes, or how things go, is no fact, whatever it says.
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
 
