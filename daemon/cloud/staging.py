@@ -31,6 +31,7 @@ from ..runtime import atomic
 from ..store import kinds
 from ..store.agent_paths import DeviceId, StateLock
 from ..store.database import meta
+from ..store.database.connection import begin, roll_back
 from ..store.database.memory_database import (
     FILE_NAME,
     check_pages,
@@ -275,16 +276,15 @@ class Staging(AgentLocal):
             tx = Transaction(
                 db, now=time.time(), device=self._device, rules=self._rules, clock=self._clock
             )
-            db.execute("BEGIN IMMEDIATE")
+            begin(db)
             try:
                 tx.is_bulk, tx.has_parts = True, has_parts
                 result = write(tx)
                 enforce_limits(tx)
                 db.execute("COMMIT")
             except BaseException:
-                if db.in_transaction:
-                    with suppress(sqlite3.Error):
-                        db.execute("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    roll_back(db)
                 raise
             return result
 

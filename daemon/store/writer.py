@@ -19,7 +19,7 @@ import msgspec
 
 from ..errors import ShuttingDown, ThermoclineError, translate_os
 from .agent_paths import FailedSyncs
-from .database.connection import BUSY_MILLISECONDS
+from .database.connection import BUSY_MILLISECONDS, begin, roll_back
 from .database.memory_database import LOG_PAGES, translate
 from .database.transaction import Transaction, WriterCache, acting
 
@@ -196,7 +196,7 @@ class Writer:
                 pages = LOG_PAGES if durable else 0
                 self._db.execute(f"PRAGMA wal_autocheckpoint = {pages}").fetchone()
                 self._durable = durable
-            self._db.execute("BEGIN IMMEDIATE")
+            begin(self._db)
             # Given back by the commit: after a failure the next transaction reads again.
             cache, self._cache = self._cache, WriterCache()
             transaction = self._begin(self._db, cache)
@@ -209,8 +209,7 @@ class Writer:
             self._db.execute("COMMIT")
             self._cache = transaction.cache
         except _Spoiled:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            roll_back(self._db)
             raise
         except Exception as error:  # noqa: BLE001 - the callers get any error
             self._fail(group, error)
@@ -287,11 +286,10 @@ class Writer:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_FSYNC:
             # It was to write earlier commits too, which were not synced.
             self._trusted = _UNTRUSTED
-        if self._db.in_transaction:
-            try:
-                self._db.execute("ROLLBACK")
-            except sqlite3.Error as second:
-                error = second
+        try:
+            roll_back(self._db)
+        except sqlite3.Error as second:
+            error = second
         if isinstance(error, sqlite3.Error):
             cause, error = error, translate(error, self._path)
             error.__cause__ = cause

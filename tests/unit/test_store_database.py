@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from store_parts import transaction
 
 from thermocline.daemon.store.database import meta, rows
+from thermocline.daemon.store.database.connection import connect, lost_words
+from thermocline.daemon.store.database.connection import transaction as database_transaction
 from thermocline.daemon.store.database.memory_database import in_pages
 from thermocline.daemon.store.records.documents import metrics_document
 from thermocline.daemon.store.records.merging import stranded
@@ -123,3 +125,36 @@ def test_once_freed_every_merge_ends_at_a_memory_that_stays(merged, present):
             passed.append(key)
             key = left[key]
         assert key in living | set(freed)
+
+
+def test_a_write_that_fails_at_any_byte_leaves_the_full_text_index_with_its_totals(tmp_path):
+    resource = pytest.importorskip("resource")
+    path, limits = tmp_path / "f.db", resource.getrlimit(resource.RLIMIT_FSIZE)
+    db = connect(path, "mode=rwc")
+    for pragma in ("journal_mode = WAL", "wal_autocheckpoint = 0", "cache_size = 7"):
+        db.execute(f"PRAGMA {pragma}").fetchone()
+    db.execute("CREATE VIRTUAL TABLE f USING fts5(text, content='')")
+    db.execute("CREATE TABLE t (content)")
+    with database_transaction(db):
+        for row in range(300):
+            db.execute("INSERT INTO f(rowid, text) VALUES (?, ?)", (row, f"heron {row} " * 20))
+    log, failures = tmp_path / "f.db-wal", 0
+    for frames in range(60):
+        # A full cache writes pages of an unfinished transaction, also while the index is read.
+        most = log.stat().st_size + frames * 1_030
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+        try:
+            with database_transaction(db):
+                for size in (3_000, 9_000, 1_000 + 400 * (frames % 7), 9_000):
+                    db.execute("INSERT INTO t VALUES (zeroblob(?))", (size,))
+                db.execute("INSERT INTO f(rowid, text) VALUES (?, 'a bittern')", (1_000 + frames,))
+        except sqlite3.OperationalError:
+            failures += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        with database_transaction(db):
+            db.execute("INSERT INTO f(rowid, text) VALUES (?, 'a grebe')", (2_000 + frames,))
+        assert lost_words(db) == ""
+        db.execute("DROP TABLE temp.words_of_f")
+    assert failures > 20
+    db.close()

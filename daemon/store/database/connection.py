@@ -30,9 +30,11 @@ BUSY_MILLISECONDS: Final = 5_000
 CACHE_KB: Final = 256
 
 
-class ReadingConnection(sqlite3.Connection):
-    """A connection that can keep values which it has derived; see `derived`."""
+class DatabaseConnection(sqlite3.Connection):
+    """A connection that keeps values which it has derived, and how its transactions have ended."""
 
+    # Whether SQLite has ended a transaction by itself since the last one began; see `begin`.
+    ended_by_itself = False
     # The values by name, each with the state that it belongs to; None on a connection that writes,
     # whose own changes would not be noticed.
     derived_values: dict[str, tuple[Hashable, Any]] | None = None
@@ -46,8 +48,8 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
     It must follow from the main database and `state` alone, without what is counted of answers, and
     must not be changed.
     """
-    values = db.derived_values if isinstance(db, ReadingConnection) else None
-    if values is None or not isinstance(db, ReadingConnection):
+    values = db.derived_values if isinstance(db, DatabaseConnection) else None
+    if values is None or not isinstance(db, DatabaseConnection):
         return make()
     commit = scalar(db, "PRAGMA data_version")
     if commit != db.seen[0]:
@@ -62,7 +64,7 @@ def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[
     return result
 
 
-def connect(path: Path, options: str) -> ReadingConnection:
+def connect(path: Path, options: str) -> DatabaseConnection:
     """A connection for any thread, without implicit transactions, whose schema has been read.
 
     `options` are SQLite's, as in the query of a URI: `mode=rw`.
@@ -73,7 +75,7 @@ def connect(path: Path, options: str) -> ReadingConnection:
         timeout=BUSY_MILLISECONDS / 1000,
         isolation_level=None,
         check_same_thread=False,
-        factory=ReadingConnection,
+        factory=DatabaseConnection,
     )
     try:
         register_functions(db)
@@ -140,8 +142,7 @@ def lost_words(db: sqlite3.Connection) -> str:
     SQLite cannot check the pages on which large blobs end. Reads all words, in a tenth of a second
     for 100,000 memories, without locking; for a connection that is closed afterwards.
     """
-    is_index = "sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
-    for name in column(db, f"SELECT name FROM sqlite_schema WHERE {is_index}"):
+    for name in _full_text_indexes(db):
         db.execute(f"CREATE VIRTUAL TABLE temp.words_of_{name} USING fts5vocab(main, {name}, row)")
         # One statement, so that no commit comes between the two.
         added, present = db.execute(
@@ -152,6 +153,11 @@ def lost_words(db: sqlite3.Connection) -> str:
         if added is None or present != sum(varints(added)[1:]):
             return str(name)
     return ""
+
+
+def _full_text_indexes(db: sqlite3.Connection) -> list[str]:
+    is_index = "sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
+    return column(db, f"SELECT name FROM sqlite_schema WHERE {is_index}")
 
 
 def varints(block: bytes) -> list[int]:
@@ -239,14 +245,37 @@ def version_of(db: sqlite3.Connection, schema: str = "main") -> int:
     return int(scalar(db, f"PRAGMA {schema}.user_version"))
 
 
+def begin(db: sqlite3.Connection) -> None:
+    """Begin a transaction that writes, on a connection whose failed ones `roll_back` has undone.
+
+    If a read of FTS5 (3.40) fails with an error that ends the transaction, FTS5 is rolled back
+    before it knows of the failure, and then counts the texts that follow from zero. Only another
+    rollback in which its table takes part makes it read its totals again.
+    """
+    if isinstance(db, DatabaseConnection) and db.ended_by_itself:
+        db.execute("BEGIN IMMEDIATE")
+        for name in _full_text_indexes(db):
+            db.execute(f"DELETE FROM {name} WHERE rowid IS NULL")
+        db.execute("ROLLBACK")
+        db.ended_by_itself = False
+    db.execute("BEGIN IMMEDIATE")
+
+
+def roll_back(db: sqlite3.Connection) -> None:
+    """Undo a transaction that has failed, if SQLite has not done so itself."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+    elif isinstance(db, DatabaseConnection):
+        db.ended_by_itself = True
+
+
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
     """A transaction: committed at the end of the block, rolled back on an exception."""
-    db.execute("BEGIN IMMEDIATE")
+    begin(db)
     try:
         yield
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
+        roll_back(db)
         raise

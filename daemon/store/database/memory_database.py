@@ -24,7 +24,7 @@ from ...runtime import atomic
 from . import chunk_database
 from .connection import (
     CACHE_KB,
-    ReadingConnection,
+    DatabaseConnection,
     connect,
     lost_words,
     scalar,
@@ -104,7 +104,7 @@ def _standby(path: Path) -> str:
     return "mode=ro&" + ("immutable=1" if unlogged else "readonly_shm=1")
 
 
-def _connect(path: Path, options: str, cache_kb: int = CACHE_KB) -> ReadingConnection:
+def _connect(path: Path, options: str, cache_kb: int = CACHE_KB) -> DatabaseConnection:
     db = connect(path, options)
     db.execute(f"PRAGMA cache_size = -{cache_kb}")
     db.execute("PRAGMA temp_store = MEMORY")
