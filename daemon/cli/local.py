@@ -62,10 +62,12 @@ def _doctor(args: Args, client: Caller) -> int:
         lines.append(line)
         if args.json:
             continue
-        level = "ok" if line.level == "ok" else line.level.upper()
-        print(f"{level:<8} {line.check}: {visible(line.message)}")
-        if line.fix and line.level != "ok":
-            print(f"{'':<8} {visible(line.fix)}")
+        # A reader that leaves, such as `head`, ends neither the checks nor what their code says.
+        with suppress(BrokenPipeError):
+            level = "ok" if line.level == "ok" else line.level.upper()
+            print(f"{level:<8} {line.check}: {visible(line.message)}")
+            if line.fix and line.level != "ok":
+                print(f"{'':<8} {visible(line.fix)}")
     failures, warnings = (
         sum(line.level == level for line in lines) for level in ("failure", "warning")
     )
@@ -76,7 +78,8 @@ def _doctor(args: Args, client: Caller) -> int:
     else:
         counts = [number_of(failures, "failure", "failures")] if failures else []
         counts += [number_of(warnings, "warning", "warnings")] if warnings else []
-        print(", ".join(counts) or "nothing is wrong")
+        with suppress(BrokenPipeError):
+            print(", ".join(counts) or "nothing is wrong")
     return 1 if failures else 0
 
 

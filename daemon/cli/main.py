@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; only the result goes to standard output."""
     words = sys.argv[1:] if argv is None else [*argv]
     as_json = "--json" in words
+    code = DONE
     try:
         _escape_unprintable()
         as_json = wants_json(words)
@@ -54,8 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
+        # The reader, such as `head`, has what it wanted.
         _abandon_output()
-        return DONE
     except (ClientError, ThermoclineError, WrongUsage, OSError) as error:
         return _failed(error, words, as_json=as_json)
     return code

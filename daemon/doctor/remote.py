@@ -51,12 +51,14 @@ def token(context: DeviceContext) -> Iterator[CheckResult]:
         elif account.exposed:
             text = f"every user of this device can read the token in {account.token_file}"
             yield warning(text, f"chmod 600 {account.token_file}")
-        elif account.token is None:
+        elif account.token is not None:
+            yield ok(f"in {account.token_file}")
+        elif asyncio.run(_is_open(account)):
+            yield ok(f"{account.url} asks for none")
+        else:
             text = f"no token for {account.url}"
             fix = "put it into a file, and name that in sync.token_file"
             yield warning(text, f"{fix}, or /etc/credstore/thermocline.turso-token")
-        else:
-            yield ok(f"in {account.token_file}")
     if not seen:
         yield ok("none needed: nothing is replicated")
 
@@ -90,15 +92,28 @@ def _on_disk(path: Path, state_dir: Path) -> CheckResult:
     return ok(f"{folder} can be written, and is on another disk")
 
 
+async def _is_open(account: Account) -> bool:
+    try:
+        await _time_at(account)
+    except (TimeoutError, SyncError):
+        return False
+    return True
+
+
+async def _time_at(account: Account) -> float:
+    async with asyncio.timeout(_SECONDS):
+        remote = await connect(account)
+        try:
+            (result,) = await remote.batch([_TIME])
+        finally:
+            await remote.close()
+    return float(result.rows[0][0] or 0)
+
+
 async def _asked(account: Account) -> list[CheckResult]:
     began = time.time()
     try:
-        async with asyncio.timeout(_SECONDS):
-            remote = await connect(account)
-            try:
-                (result,) = await remote.batch([_TIME])
-            finally:
-                await remote.close()
+        there = await _time_at(account)
     except TimeoutError:
         text = f"{account.url} did not answer within {_SECONDS:.0f} s"
         return [warning(text, "changes are kept and sent later; look at the network")]
@@ -106,7 +121,6 @@ async def _asked(account: Account) -> list[CheckResult]:
         ours = as_ours(error, account)
         return [failure(ours.message, ours.hint or "look at the network")]
     took = time.time() - began
-    there = float(result.rows[0][0] or 0)
     skew = there - (began + took / 2)
     if abs(skew) > _SKEW_SECONDS + took:
         ahead = "behind" if skew > 0 else "ahead of"

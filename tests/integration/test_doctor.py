@@ -340,6 +340,13 @@ def test_a_token_that_is_missing_open_or_unreadable(patient, tmp_path):
     expect(patient.says("token"), "warning", "no token for", "sync.token_file")
 
 
+def test_a_server_that_asks_for_no_token_needs_none(patient, sqld, sqld_with_auth):
+    patient.configure(sync={"url": sqld.url})
+    expect(patient.says("token"), "ok", f"{sqld.url} asks for none", "")
+    patient.configure(sync={"url": sqld_with_auth.url})
+    expect(patient.says("token"), "warning", "no token for", "sync.token_file")
+
+
 def test_the_services_token_is_looked_up_where_systemd_puts_it(patient):
     patient.state = patient.root / "var/lib/thermocline"
     patient.state.mkdir(parents=True, mode=0o700)
@@ -457,3 +464,15 @@ def test_the_command_shows_remedies_and_its_code_says_whether_something_failed(m
     (found,) = (each for each in told["findings"] if each["check"] == "socket")
     assert found["level"] == "failure"
     assert found["fix"]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_code_says_that_something_failed_though_the_reader_has_left(tmp_path, unbuffered):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, *PROGRAM, "--socket", str(tmp_path / "none.sock"), "doctor"]
+    command += ["--state-dir", str(tmp_path)]
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with os.fdopen(writer, "w") as nobody:
+        done = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE, env=env, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
