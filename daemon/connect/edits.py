@@ -143,6 +143,8 @@ def changes_of(
         now = known.after if known else before
         if now is None and (undo or edit.only_existing):
             continue
+        if now is None:
+            _refuse_dangling(edit.path)
         try:
             without = edit.leave(now or "")
             after = without if undo else edit.enter(now or "")
@@ -174,6 +176,17 @@ def _mode(path: Path) -> int:
         return stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
         return 0o600
+
+
+def _refuse_dangling(path: Path) -> None:
+    """What a link leads to may be on a disk that is not mounted: nothing is made in its place."""
+    for link in (path, *path.parents):
+        if link.is_symlink() and not link.exists():
+            raise InvalidInput(
+                f"cannot change '{path}': '{link}' is a link to '{link.readlink()}', which does"
+                " not exist",
+                hint="make what it leads to, or remove the link",
+            )
 
 
 def _read(path: Path) -> str | None:

@@ -134,6 +134,18 @@ def test_a_link_stays_one_and_its_target_is_changed(home):
     assert "thermocline" in target.read_text()
 
 
+@pytest.mark.parametrize("link", [".cursor", ".cursor/mcp.json"])
+def test_a_link_to_nothing_is_refused_and_undo_has_nothing_to_do_there(home, link):
+    (home / link).parent.mkdir(exist_ok=True)
+    (home / link).symlink_to(home / "not_mounted" / "there")
+    said = shells.run("connect", "cursor", "--yes", code=1)
+    assert f"{home / link}' is a link to" in said.stderr
+    assert "does not exist" in said.stderr
+    assert not (home / "not_mounted").exists()
+    out("cursor", "--undo", "--yes")
+    assert (home / link).is_symlink()
+
+
 def test_a_link_out_of_a_project_is_refused_with_the_file_that_it_means(home):
     project = home / "somebody" / "elses"
     project.mkdir(parents=True)
