@@ -15,7 +15,7 @@ from ..client.caller import Caller
 from ..client.errors import ClientError
 from ..errors import Conflict, Forbidden, InvalidInput
 from ..runtime import atomic
-from ..runtime.places import readable_by_all
+from ..runtime.places import readable_by_all, user_state_dir
 from ..store.records import memory_md
 from .terminal import agreed, show_json, visible
 from .usage import Args, Form, Verb
@@ -44,8 +44,7 @@ class System(NamedTuple):
 
     def files(self) -> dict[Path, str]:
         if self.user:
-            home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-            folder = Path(home).expanduser() / "systemd/user"
+            folder = _user_config() / "systemd/user"
             return {self._at(folder / name): f"user/{name}" for name in _NAMES}
         units = {self._at(Path("/etc/systemd/system", name)): name for name in _NAMES}
         return units | {
@@ -56,7 +55,7 @@ class System(NamedTuple):
     def remaining(self) -> list[str]:
         """What uninstalling keeps: memories, settings, tokens."""
         if self.user:
-            return ["~/.local/state/thermocline", "~/.config/thermocline"]
+            return [user_state_dir(os.environ), str(_user_config() / "thermocline")]
         paths = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
         drop_ins = Path("/etc/systemd/system/thermocline.service.d")
         return paths + [str(drop_ins)] * drop_ins.exists()
@@ -86,6 +85,10 @@ class Plan(NamedTuple):
     files: list[tuple[str, Path]]
     before: list[list[str]]
     after: list[list[str]]
+
+
+def _user_config() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
 
 
 def _install(args: Args, _: Caller) -> int:
