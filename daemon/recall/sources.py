@@ -358,8 +358,10 @@ ENTITIES: Final = Source(
     index=entity_rows.INDEX,
     columns=_columns(access_count="mentions"),
     text="text",
+    # A name and its type alone (`Entity.summary`) answer nothing.
     passes=_passes_if(
-        "(mentions > 1 OR updated_at > ?)", lambda now: (now - entities.FADES_AFTER,)
+        "(mentions > 1 OR updated_at > ?) AND (text GLOB '*): *' OR text GLOB '*, also *')",
+        lambda now: (now - entities.FADES_AFTER,),
     ),
     show=entity_rows.at_rows,
     count=entity_rows.count,

@@ -24,7 +24,8 @@ def use(call: Any, name: str, tools: str = "default", **arguments: Any) -> Any:
 @pytest.fixture
 def workshop(call: Any, shared_daemon: Daemon, eventually: Callable[..., None]) -> Any:
     """Something of every source that says a word of the question."""
-    entity = {"name": "Heron pump", "type": "technology"}
+    lifts = {"relation": "lifts", "target": "Water"}
+    entity = {"name": "Heron pump", "type": "technology", "relations": [lifts]}
     call.store("Maya repaired the heron pump on Friday", data={"entities": [entity]})
     call.store("The crane pump is repaired in spring", category="yard/crane")
     call.store("The heron pump is repaired with the small wrench")
@@ -164,3 +165,18 @@ def test_files_that_only_share_a_word_are_not_empty_either(call):
     answer = call.ok("POST", "/api/files/search", {"query": "zebra"})
     assert answer["chunks"] == []
     assert answer["why"]
+
+
+def test_a_name_of_which_nothing_is_known_takes_no_place_among_the_results(call):
+    def named(text: str, **entity: Any) -> None:
+        call.store(text, data={"entities": [{"name": "Sirocco", "type": "concept", **entity}]})
+
+    def sources() -> list[str]:
+        answer = call.ok("POST", "/api/recall", {"query": "what is the Sirocco?"})
+        return [one["source"] for one in answer["results"]]
+
+    named("The Sirocco needs a new mast")
+    assert sources() == ["memory"]
+    owned = {"relation": "belongs to", "target": "Maya"}
+    named("The Sirocco was sold in March", relations=[owned])
+    assert sorted(sources()) == ["entity", "memory", "memory"]
