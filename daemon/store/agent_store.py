@@ -374,9 +374,10 @@ class AgentStore:
     ) -> bool:
         """Close, set aside, rebuild, reopen; once, however many calls found the damage.
 
-        A database that SQLite reports as malformed but that reads whole after closing is reopened
-        as it is. If the error recurs within a minute, it is rebuilt. `renewals` is the value of
-        `_renewals` before, if the damage may be in the chunks.
+        A database that SQLite reports as malformed but whose pages and rows are whole is reopened,
+        its full-text indexes made again if they lack words. If the error recurs within a minute, it
+        is rebuilt. `renewals` is the value of `_renewals` before, if the damage may be in the
+        chunks.
 
         Returns:
             Whether it was only reopened, so that the damage may show again.
@@ -400,6 +401,8 @@ class AgentStore:
                 _log.error("reopening a sound database: %s", error, extra={"action": "reopen"})
                 self._reopened, self._damage = time.monotonic(), None
                 self._engine = await self._start()
+                if not await asyncio.to_thread(has_all_words, self.place.database):
+                    await self._rebuild_indexes(self._engine, error.message)
                 return True
             _log.error("rebuilding a damaged database: %s", error, extra={"action": "rebuild"})
             self._engine = await self._start(error)

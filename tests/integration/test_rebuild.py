@@ -552,3 +552,23 @@ async def test_a_database_that_only_seems_malformed_is_opened_again_and_not_rebu
     assert len(tries) == 2
     assert not [*place.folder.glob("*.corrupt-*")]
     assert (await store.read(lambda db: key_values.PAIRS.get(db, "key"))).value == "value"
+
+
+async def test_an_index_that_has_lost_its_totals_is_made_again_and_no_row_is(
+    open_store, make_place, make_memory
+):
+    place = make_place()
+    store = await reopened(open_store, make_memory, place)
+    await store.write(
+        lambda tx: tx.db.execute("UPDATE memory_fts_data SET block = x'0101' WHERE id = 1")
+    )
+    # The writer has its own copy of the totals until it commits to the index.
+    await store.close()
+    store = await open_store(place, rules=ROOMY)
+    await store.write(lambda tx: [memories.forget(tx, f"m0000{number}") for number in range(3)])
+    assert set_aside(place.folder) == [], "it was taken for damage"
+    texts, pairs, _ = await held(store)
+    assert len(texts) == 57
+    assert len(pairs) == 60
+    words = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'word41'"
+    assert await store.read(lambda db: db.execute(words).fetchone()) == (1,)

@@ -202,12 +202,13 @@ def check_pages(path: Path) -> None:
 
 
 def reads_whole(path: Path) -> bool:
-    """Whether SQLite finds no fault in a database and its full-text indexes. Blocking."""
+    """Whether every page, row and full-text index can be read; an index may lack words. Blocking."""
     try:
         check_pages(path)
-        return has_all_words(path)
+        has_all_words(path)
     except ThermoclineError:
         return False
+    return True
 
 
 def has_all_words(path: Path) -> bool:
@@ -275,7 +276,8 @@ def _closed_to_us(path: Path) -> ReadOnly | None:
         for place in (path.parent, *beside):
             needs = os.R_OK | os.W_OK | (os.X_OK if place.is_dir() else 0)
             # Not opened: to close a file gives up the locks that the process has on it.
-            if place.exists() and not os.access(place, needs):
+            # In this order: a log may be removed meanwhile.
+            if not os.access(place, needs) and place.exists():
                 text = f"cannot use {place}: permission denied"
                 return ReadOnly(text, hint="let the daemon's user read and write it")
     return None
