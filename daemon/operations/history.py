@@ -128,7 +128,7 @@ async def forget(
             await _forget_all(store, ids)
             for row in held:
                 await store.write(partial(_clear_held, held=row))
-            await store.eraser.erase_traces()
+            await store.eraser.erase_now()
             if store.exists:
                 await scope.daemon.agent_files.catch_up(store)
     shown = [memory_view(scope, memory) for memory in newest]
@@ -342,7 +342,7 @@ async def put_back(
         if dry_run:
             return schemas.Undone(await store.write(rehearse), done=False)
         changed = await store.write(apply)
-        await store.eraser.erase_traces()
+        await store.eraser.erase_now()
         lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
         await scope.daemon.agent_files.remove(store, lines)
     return schemas.Undone([schemas.UndoneRow(*row) for row in changed], done=True)

@@ -175,7 +175,7 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
     """Forget a memory for good."""
     async with scope.store() as store:
         key, back = await store.write(lambda tx: memories.forget(tx, id))
-        await store.eraser.erase_traces()
+        await store.eraser.erase_now()
     return schemas.Deleted(key, unmerged=back or UNSET)
 
 

@@ -147,14 +147,20 @@ def erase(tx: Transaction) -> None:
     _erase_turns(tx, traces)
 
 
-def in_entries(db: sqlite3.Connection, traces: Traces) -> bool:
-    """Whether the copy of the episodes has one of the texts."""
+def in_copies(db: sqlite3.Connection, traces: Traces) -> bool:
+    """Whether a copy of the episodes, or of their file, has one of the texts."""
+    shown = notes.shown(db, EPISODES)
+    if shown is not None and traces.removed_from_log(shown) != shown:
+        return True
     return len(_entries_without(db, traces)) < agent_entries.count(db, "episodes")
 
 
-def erase_entries(tx: Transaction, traces: Traces) -> None:
-    """Remove the copies of episodes with the texts; the file's lines are read again."""
+def erase_copies(tx: Transaction, traces: Traces) -> None:
+    """Remove the texts from the copies, after the file has lost them; it is read again."""
     agent_entries.keep_only(tx, "episodes", _entries_without(tx.db, traces))
+    shown = notes.shown(tx.db, EPISODES)
+    if shown is not None:
+        notes.set_shown(tx, EPISODES, traces.removed_from_log(shown))
 
 
 def _entries_without(db: sqlite3.Connection, traces: Traces) -> list[OwnEntry]:
@@ -358,11 +364,19 @@ class Eraser:
                     await self.erase_traces()
                     await self.merge_words()
 
-    async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the agent's files now; the rest follows soon.
+    async def erase_now(self) -> None:
+        """Erase the texts of forgotten memories from the agent's files, as far as the disk allows.
 
-        A file that cannot be written is tried again.
+        The rest follows with the pass that their deletion has requested.
         """
+        try:
+            await self.erase_traces()
+        except ThermoclineError as error:
+            # They are forgotten all the same: an error would say that they are still there.
+            _log.info("erasing again later: %s", error, extra={"action": "erasure_delayed"})
+
+    async def erase_traces(self) -> None:
+        """Erase the texts of forgotten memories from the agent's files."""
         async with self._busy:
             number = len(self._forgotten)
             traces = Traces(self._forgotten)
@@ -371,8 +385,8 @@ class Eraser:
                     await asyncio.to_thread(erase_from_files, self._place, traces)
                 except OSError as error:
                     raise translate_os(error, self._place.folder) from error
-                if await self._read(partial(in_entries, traces=traces)):
-                    await self._write(partial(erase_entries, traces=traces))
+                if await self._read(partial(in_copies, traces=traces)):
+                    await self._write(partial(erase_copies, traces=traces))
             del self._forgotten[:number]
 
     async def merge_words(self) -> None:

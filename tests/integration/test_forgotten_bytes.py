@@ -203,3 +203,20 @@ def test_only_the_text_itself_leaves_the_episodes(daemon, calls_of):
     call.ok("DELETE", f"/api/memory/{kept}")
     assert WORD not in episodes.read_text()
     assert "And tea." in episodes.read_text()
+
+
+def test_a_file_that_cannot_be_written_is_erased_later_and_forgetting_says_it_is_done(
+    daemon, calls_of
+):
+    call = calls_of(daemon)
+    call.ok("POST", "/api/episodes", {"summary": TEXT})
+    key = call.store(TEXT)["id"]
+    lock = daemon.folder() / "memory" / ".lock"
+    lock.unlink()
+    lock.mkdir()
+    call.ok("DELETE", f"/api/memory/{key}")
+    assert call("GET", f"/api/memory/{key}").status == 404
+    assert WORD in (daemon.folder() / "memory" / "episodes.jsonl").read_text()
+    lock.rmdir()
+    assert daemon.stop() == 0
+    assert not holding(daemon.state)

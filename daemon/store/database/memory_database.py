@@ -202,7 +202,7 @@ def check_pages(path: Path) -> None:
 
 
 def reads_whole(path: Path) -> bool:
-    """Whether every page, row and full-text index can be read; an index may lack words. Blocking."""
+    """Whether every page, row and index can be read; an index may lack words. Blocking."""
     try:
         check_pages(path)
         has_all_words(path)

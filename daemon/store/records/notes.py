@@ -19,6 +19,7 @@ from ...errors import InvalidInput
 from ...memory import agent_files, lines
 from ...memory.checks import check_time
 from ..database import rows
+from ..database.connection import scalar
 from ..database.rows import JoinResult, Kind
 from ..database.transaction import Transaction
 from .history import CONFLICT
@@ -93,6 +94,17 @@ def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[WaitingNote]
         note = None if row is None else msgspec.convert(row.data, Note)
         waiting.append(WaitingNote(path, note, Fingerprint(size, mtime)))
     return waiting
+
+
+def shown(db: sqlite3.Connection, path: str) -> str | None:
+    """The text of a file from which its row differs; None if they agree."""
+    text: str | None = scalar(db, "SELECT shown FROM notes_on_disk WHERE path = ?", path)
+    return text
+
+
+def set_shown(tx: Transaction, path: str, text: str) -> None:
+    """Record the text of a file that was changed since it was read, and is to be read again."""
+    tx.db.execute("UPDATE notes_on_disk SET shown = ? WHERE path = ?", (text, path))
 
 
 def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Fingerprint]]) -> None:
