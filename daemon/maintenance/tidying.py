@@ -25,6 +25,7 @@ from ..memory.scoring import COLD, YEAR
 from ..schemas.memory import Tidied, TidyPair
 from ..store import limits
 from ..store.agent_store import AgentStore
+from ..store.database import meta
 from ..store.database.connection import batches, to_json
 from ..store.database.transaction import Transaction
 from ..store.records import memories, memory_rows, merging, similar
@@ -178,9 +179,11 @@ async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> in
     The last change counts, so that old notes stored today are not deleted tomorrow. Tombstones are
     kept for other devices. The target of a merge keeps the merged content, as after expiry. Each
     batch is a transaction; after an interruption the next call continues. `dry_run` deletes
-    nothing.
+    nothing, and so does a call within a day after the clock has jumped.
     """
     forgotten, before, now, rules = 0, store.now - years * YEAR, store.now, store.rules
+    if not await store.read(partial(meta.clock_is_steady, now=now)):
+        return 0
     after: _Forgettable = (float("-inf"), "")
     while frozen := await store.read(
         partial(_next_forgettable, before=before, now=now, rules=rules, after=after)

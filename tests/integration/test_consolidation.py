@@ -27,7 +27,7 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import meta
 from thermocline.daemon.store.database.transaction import Event, Transaction
 from thermocline.daemon.store.engine import CHECKED
-from thermocline.daemon.store.records import memories
+from thermocline.daemon.store.records import history, memories
 from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
@@ -84,9 +84,18 @@ class Upkept:
         return path
 
 
+def prune(tx: Transaction) -> None:
+    history.prune(tx, 1 << 20)
+
+
 @pytest.fixture
 async def upkept(open_store: OpenStore) -> Upkept:
-    return Upkept(await open_store(now=lambda: NOW))
+    """Its clock has been right for a day."""
+    at = NOW - DAY
+    upkept = Upkept(await open_store(now=lambda: at))
+    await upkept.store.write(prune)
+    at = NOW
+    return upkept
 
 
 def memory(key: str, text: str | None = None, days: float = 1.0, **fields: Any) -> Memory:
@@ -122,6 +131,35 @@ async def test_monthly_forgets_what_is_frozen_for_too_long(upkept):
     assert (await upkept.run("monthly", dry_run=True)).forgotten == 1
     assert (await upkept.run("monthly")).forgotten == 1
     assert await upkept.all() == {}
+
+
+async def test_what_a_clock_that_has_jumped_calls_old_is_deleted_if_it_stands_a_day(open_store):
+    at = NOW - DAY
+    upkept = Upkept(await open_store(now=lambda: at))
+    await upkept.store.write(prune)
+    at = NOW
+    await upkept.add(memory("a", importance=0.1))
+
+    def change(tx: Transaction) -> None:
+        found = memories.find(tx.db, "a")
+        memories.replace(tx, found, structs.replace(found, text="something else"))
+
+    async def left() -> tuple[int, int]:
+        await upkept.store.write(prune)
+        forgotten = (await upkept.run("monthly")).forgotten
+        versions = await upkept.store.read(lambda db: history.read(db, "id = ?", "a"))
+        return forgotten, len(versions)
+
+    await upkept.store.write(change)
+    at = NOW + 11 * 366 * DAY
+    assert await left() == (0, 1)
+    assert await left() == (0, 1)
+    at = NOW + 3600
+    assert await left() == (0, 1)
+    at = NOW + 11 * 366 * DAY
+    assert await left() == (0, 1)
+    at += DAY
+    assert await left() == (1, 0)
 
 
 async def test_what_was_stored_before_the_clock_was_set_is_not_taken_for_old(upkept):

@@ -26,6 +26,7 @@ from .transaction import ClockState, Transaction
 T = TypeVar("T")
 # The key of `ClockState`.
 CLOCK: Final = "clock"
+_STEADY: Final = "steady_clock"
 # Of the main database: `meta` of an attached one would be found if it were missing here.
 _READ: Final = "SELECT CAST(value AS BLOB) FROM main.meta WHERE key = ?"
 
@@ -71,6 +72,34 @@ def latest(db: sqlite3.Connection, prefix: str, number: int, kind: type[T]) -> d
 def write(tx: Transaction, key: str, content: Any) -> None:
     """Write a note, replacing the old value."""
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, to_json(content)))
+
+
+class _SteadyClock(msgspec.Struct, frozen=True):
+    """Since when the clock has gone on without a jump, and when that was seen last."""
+
+    since: float
+    seen: float
+
+
+def clock_is_steady(db: sqlite3.Connection, now: float) -> bool:
+    """Whether the clock has been about here for a day.
+
+    Only then is anything deleted for its age: one that jumps years ahead makes everything old. It
+    may have stood still for a month, with the device off.
+    """
+    known = read(db, _STEADY, _SteadyClock)
+    return known is not None and _follows(known, now) and now - known.since >= DAY
+
+
+def note_steady_clock(tx: Transaction) -> None:
+    """Note that the clock has come to this time; called at least daily while an agent is open."""
+    known = read(tx.db, _STEADY, _SteadyClock)
+    since = known.since if known is not None and _follows(known, tx.now) else tx.now
+    write(tx, _STEADY, _SteadyClock(since, tx.now))
+
+
+def _follows(known: _SteadyClock, now: float) -> bool:
+    return known.seen - DAY <= now <= known.seen + 31 * DAY
 
 
 def _decoded(content: bytes, kind: type[T]) -> T | None:

@@ -16,7 +16,7 @@ import msgspec
 from thermocline.sync import Row, decode_row, stamp_at
 
 from ...memory.checks import check_time
-from ..database import rows
+from ..database import meta, rows
 from ..database.connection import column, scalar
 from ..database.rows import Kind
 from ..database.transaction import Transaction
@@ -114,13 +114,15 @@ def mark_seen(tx: Transaction, numbers: Sequence[int]) -> int:
 
 def prune(tx: Transaction, max_bytes: int) -> None:
     """Drop versions that are too old or take too much, old lost values, and old deletions."""
-    _forget_deletions(tx)
-    oldest = tx.now - KEPT_DAYS * _DAY
-    old = "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?"
-    for key in column(tx.db, old, LOST.name, oldest):
-        rows.write(tx, LOST, key, None)
     bases = "number NOT IN (SELECT base FROM outbox WHERE base IS NOT NULL)"
-    tx.db.execute(f"DELETE FROM history WHERE at < ? AND {bases}", (oldest,))
+    meta.note_steady_clock(tx)
+    if meta.clock_is_steady(tx.db, tx.now):
+        _forget_deletions(tx)
+        oldest = tx.now - KEPT_DAYS * _DAY
+        old = "SELECT id FROM rows WHERE kind = ? AND live AND data ->> '$.at' < ?"
+        for key in column(tx.db, old, LOST.name, oldest):
+            rows.write(tx, LOST, key, None)
+        tx.db.execute(f"DELETE FROM history WHERE at < ? AND {bases}", (oldest,))
     beyond = (
         "SELECT max(number) FROM (SELECT number, sum(length(data) + length(clocks))"
         " OVER (ORDER BY number DESC) AS size FROM history) WHERE size > ?"
