@@ -139,9 +139,7 @@ def erase(tx: Transaction) -> None:
     traces = Traces(tx.forgotten)
     if not traces:
         return
-    row = rows.load(tx.db, notes.KIND, EPISODES)
-    if row is not None and (text := traces.removed_from_log(row.data["text"])) != row.data["text"]:
-        rows.write(tx, notes.KIND, EPISODES, {**row.data, "text": text}, why="forgotten")
+    _erase_log(tx, traces)
     _erase_hot(tx, traces)
     _erase_versions(tx, traces)
     _erase_turns(tx, traces)
@@ -149,14 +147,16 @@ def erase(tx: Transaction) -> None:
 
 def in_copies(db: sqlite3.Connection, traces: Traces) -> bool:
     """Whether a copy of the episodes, or of their file, has one of the texts."""
-    shown = notes.shown(db, EPISODES)
-    if shown is not None and traces.removed_from_log(shown) != shown:
-        return True
+    row = rows.load(db, notes.KIND, EPISODES)
+    for text in ("" if row is None else row.data.get("text", ""), notes.shown(db, EPISODES) or ""):
+        if traces.removed_from_log(text) != text:
+            return True
     return len(_entries_without(db, traces)) < agent_entries.count(db, "episodes")
 
 
 def erase_copies(tx: Transaction, traces: Traces) -> None:
-    """Remove the texts from the copies, after the file has lost them; it is read again."""
+    """Remove the texts from the copies after the file has lost them, since it was read before."""
+    _erase_log(tx, traces)
     agent_entries.keep_only(tx, "episodes", _entries_without(tx.db, traces))
     shown = notes.shown(tx.db, EPISODES)
     if shown is not None:
@@ -230,8 +230,11 @@ def _erase_hot(tx: Transaction, traces: Traces) -> None:
             rows.write(tx, hot_rows.KIND, key, {**entry, "value": value}, why="forgotten")
 
 
-def _erase_versions(tx: Transaction, traces: Traces) -> None:
-    """Rewrite the versions of the episodes; delete versions of other rows with the texts."""
+def _erase_log(tx: Transaction, traces: Traces) -> None:
+    """Rewrite the log of episodes and its versions."""
+    row = rows.load(tx.db, notes.KIND, EPISODES)
+    if row is not None and (text := traces.removed_from_log(row.data["text"])) != row.data["text"]:
+        rows.write(tx, notes.KIND, EPISODES, {**row.data, "text": text}, why="forgotten")
     result = tx.db.execute(
         "SELECT number, data FROM history WHERE kind = 'note' AND id = ? AND data IS NOT NULL",
         (EPISODES,),
@@ -244,6 +247,10 @@ def _erase_versions(tx: Transaction, traces: Traces) -> None:
                 "UPDATE history SET data = ? WHERE number = ?",
                 (to_json({**version, "text": text}), number),
             )
+
+
+def _erase_versions(tx: Transaction, traces: Traces) -> None:
+    """Delete versions of rows with the texts."""
     needles = [to_json(text)[1:-1] for text in traces.texts]
     result = tx.db.execute(
         "SELECT number, data FROM history WHERE kind NOT IN ('memory', 'pair', 'note')"
