@@ -234,11 +234,21 @@ async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_
 
 
 async def test_the_detail_puts_versions_back_and_that_is_undone(daemon, client):
-    key = client.store("tea at four", source="user-stated", actor="Ana", group="talk").id
+    key = client.store(
+        "tea at four", source="user-stated", actor="Ana", group="talk", data={"cups": 2}
+    ).id
     client.update(key, text="tea at five", importance=0.9)
     async with opened(daemon, client) as term:
         await term.press("enter")
-        for told in ("user-stated", "Ana", "uid:", "talk", "device", "tea at four → tea at five"):
+        for told in (
+            "user-stated",
+            "Ana",
+            "uid:",
+            "talk",
+            "device",
+            '{"cups": 2}',
+            "tea at four → tea at five",
+        ):
             await term.see(told)
         term.app.screen.query_one("#versions").focus()
         await term.press("enter")

@@ -5,6 +5,7 @@ What was stored goes to the screen through `View.shown` alone.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -234,7 +235,7 @@ def facts(memory: MemoryView, view: View) -> Iterator[tuple[str, Text]]:
         for value in getattr(memory.metadata, name):
             yield name[:-1], view.shown(value)
     if memory.data is not None:
-        yield "data", view.shown(str(memory.data)[:2000])
+        yield "data", view.shown(json.dumps(memory.data, ensure_ascii=False)[:2000])
 
 
 def _times(memory: MemoryView, now: float) -> Iterator[tuple[str, Text]]:
