@@ -125,7 +125,7 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     ),
     "sealed": (
         Refused,
-        "cannot replicate: the replica is sealed, and sync.seal is off here",
+        "cannot replicate with sync.seal off",
         "run `thermocline pair` on a device that has it, and `thermocline join` here",
     ),
 }

@@ -297,7 +297,9 @@ def _parts(document: Document) -> Iterator[str]:
 def _run_whole(args: Args, client: Caller, token: str | None) -> None:
     request: dict[str, Any]
     if args.path:
-        request = {"text": decoded(read_stdin(), "standard input"), "name": ""}
+        text = decoded(read_stdin(), "standard input")
+        refuse(not text, "standard input is empty")
+        request = {"text": text, "name": ""}
     else:
         request = {"url": args.db_url, **({"token": token} if token else {})}
     request["dry_run"] = bool(args.dry_run)

@@ -187,7 +187,7 @@ def rows_in(lines: BinaryIO, name: str, report: ImportReport) -> Iterator[Row]:
         else:
             yield row
     if bad:
-        report.note(name, f"{bad} lines are not rows")
+        report.note(name, f"{bad} {'line is no row' if bad == 1 else 'lines are not rows'}")
 
 
 def _by_name(name: str) -> FileFormat | None:

@@ -98,7 +98,11 @@ def switch(folder: str, word: str) -> Project:
 
 def _write(path: str, content: bytes, mode: int) -> None:
     new = f"{path}.{os.urandom(8).hex()}"
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        handle = os.open(new, flags, mode)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     try:
         with open(handle, "wb") as file:
             file.write(content)

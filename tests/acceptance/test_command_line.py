@@ -65,6 +65,8 @@ def test_every_field_arrives(shell):
     shown = shell.out("get", memory_id)
     assert "first line\nsecond line\n" in shown
     assert "task_solution" in shown
+    refused = shell.run("get", memory_id[:3], code=1).stderr
+    assert refused.endswith("\n  give at least its first 4 characters\n")
 
 
 def test_retrieve_gives_evoclaws_records(shell):

@@ -311,6 +311,13 @@ def test_a_project_is_switched_off_and_on(call, agent):
     assert "Kiel" in below.event("UserPromptSubmit", prompt="where does Ana live?")
 
 
+def test_what_cannot_be_switched_names_the_file(agent):
+    inside = Agent(agent.socket, Path("/proc"), agent.name)
+    refused = inside.hook(b"", "--project", "off")
+    assert refused.returncode == 1
+    assert refused.stderr.decode().startswith("thermocline: cannot open /proc/.thermocline: ")
+
+
 def test_a_project_of_its_own_has_an_agent_that_others_do_not_see(agent, shared_daemon):
     own = Agent(shared_daemon.socket, agent.folder, "")
     told = json.loads(own.hook(b"", "--project", "own", "--json").stdout)

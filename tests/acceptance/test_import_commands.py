@@ -222,7 +222,11 @@ def test_a_file_without_a_single_row_is_refused(shell, tmp_path):
     file = tmp_path / "other.jsonl"
     file.write_text('{"id": "x1", "text": "Ana prefers tea"}\n')
     refused = shell.run("import", "--format", "jsonl", str(file), code=1)
-    assert f"cannot import {file}: 1 lines are not rows" in refused.stderr
+    assert f"cannot import {file}: 1 line is no row" in refused.stderr
+
+
+def test_nothing_on_standard_input_is_said(shell):
+    assert "standard input is empty" in shell.run("import", "-", stdin="", code=2).stderr
 
 
 def test_what_a_backup_has_deleted_does_not_count_as_stored(shell, tmp_path):

@@ -121,6 +121,7 @@ def test_a_device_without_sealing_or_keys_sends_nothing(make, tmp_path):
             device.sync()
         assert refused.value.code == code
         assert "thermocline join" in (refused.value.hint or "")
+        assert str(refused.value).count("is sealed") == (device is plain)
     assert b"Nobody else" not in in_files(tmp_path / "elsewhere")
     assert query(url, "SELECT * FROM rows WHERE kind <> 'sealed'") == []
     assert "run `thermocline pair`" in plain.command("sync")

@@ -44,7 +44,9 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
     if len(alike) > 1:
         raise Conflict(f"cannot tell which memory '{key}' is: several begin so", field="id")
     if not alike:
-        raise NotFound(f"no memory has the id '{key}'", field="id")
+        hint = f"give at least its first {SHORTEST_PREFIX} characters"
+        is_short = len(key) < SHORTEST_PREFIX
+        raise NotFound(f"no memory has the id '{key}'", field="id", hint=hint if is_short else None)
     return alike[0]
 
 
