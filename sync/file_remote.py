@@ -173,9 +173,12 @@ class FileRemote:
         if code in ("damaged", "disk_error"):
             self._disconnect()
         if code == "damaged":
-            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are created again"
+            hint = f"if it was a replica, remove {self._path}, {name}-wal and {name}-shm: they are"
+            hint += " created again; else name another file"
         elif code == "offline":
             hint = f"attach or mount the disk, or make the folder {self._path.parent}"
+        elif isinstance(error, SyncError) and code == "not_found":
+            hint = f"name a file in place of {self._path}"
         elif code in ("forbidden", "not_found"):
             hint = f"let the user of this process read and write {self._path} and its folder"
         message = f"{known.message} ({self._path})"
