@@ -34,8 +34,8 @@ _OWN: Final = re.compile(
 _IS_SOMEBODYS: Final = re.compile(rf"(?P<name>{_NAME}) (?:is|ist|es|est) ")
 _KIN: Final = r"\b(?<![\w'’-] )(?i:{kin_names})\b|(?<=[,;] )(?i:{kin_names})\b"
 _TITLED: Final = re.compile(
-    r"\b(?P<title>Mrs|Ms|Mr|Frau|Herr|Señora|Señor|Madame|Monsieur|Dr|Prof|Father|Pater|Sister)\.?\s+"
-    rf"(?:(?:Dr|Prof)\.?\s+)*(?P<name>{_NAME})"
+    r"\b(?P<title>[Mm]rs|[Mm]s|[Mm]r|Frau|Herr|Señora|Señor|Madame|Monsieur|[Dd]r|Prof|Father|Pater|Sister)"
+    rf"\.?\s+(?:(?:Dr|Prof)\.?\s+)*(?P<name>{_NAME})"
 )
 _TITLES: Final[dict[str, Sex]] = {
     **dict.fromkeys(("mrs", "ms", "frau", "señora", "madame", "sister"), "she"),
@@ -109,6 +109,9 @@ def _beings_in(text: str) -> Iterator[tuple[int, str, Sex]]:
     for match in _OWN.finditer(text):
         name = match["name"] if match["name"] and not match["name"].isupper() else ""
         sex = sex_of(match["noun"])
+        if _TITLED.match(text[match.end() :].lstrip(" ,")):
+            # "My manager Mr Naidoo" is one person.
+            continue
         if sex is not None and (who := _IS_SOMEBODYS.fullmatch(text[: match.start()])):
             yield 0, who["name"], sex
         elif name or sex is not None:
