@@ -275,9 +275,9 @@ def _closed_to_us(path: Path) -> ReadOnly | None:
             return ReadOnly(text, hint="make it writable")
         for place in (path.parent, *beside):
             needs = os.R_OK | os.W_OK | (os.X_OK if place.is_dir() else 0)
-            # Not opened: to close a file gives up the locks that the process has on it.
-            # In this order: a log may be removed meanwhile.
-            if not os.access(place, needs) and place.exists():
+            # Not opened: to close a file gives up the locks that the process has on it. Twice: a
+            # log that another connection removes or makes meanwhile also seems closed.
+            if all(place.exists() and not os.access(place, needs) for _ in range(2)):
                 text = f"cannot use {place}: permission denied"
                 return ReadOnly(text, hint="let the daemon's user read and write it")
     return None
