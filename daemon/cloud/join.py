@@ -251,9 +251,15 @@ class Restorer:
         try:
             resumed = await self._begin(staging, self._replica(agent))
             differences = await self._fill(staging, self._replica(agent), resumed)
-            withheld = await self._withheld(self._replica(agent))
-            counts = await staging.read(apply.counts)
-            unindexed = await staging.seal()
+            # It waits for the replica, for seconds, while the memory is indexed.
+            withholding = asyncio.create_task(self._withheld(self._replica(agent)))
+            try:
+                counts = await staging.read(apply.counts)
+                unindexed = await staging.seal()
+                withheld = await withholding
+            finally:
+                withholding.cancel()
+                await asyncio.gather(withholding, return_exceptions=True)
         except StoreDamaged:
             # The next run would resume it.
             await staging.discard()
