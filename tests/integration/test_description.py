@@ -135,7 +135,7 @@ def _is_described(error: Any, operation: Any, description: Any) -> bool:
     schemas = description["components"]["schemas"]
     own = description["paths"][operation.path][operation.method.lower()]
     parameters = {one["name"]: one["schema"] for one in own["parameters"]}
-    words = own["description"]
+    words = own["summary"] + own["description"]
     for name in _referenced(own.get("requestBody", {}), schemas):
         words += schemas[name].get("description", "")
         parameters |= schemas[name].get("properties", {})
