@@ -166,11 +166,13 @@ def _move_in(place: AgentPaths) -> Path | None:
         aside = atomic.set_aside(place.database, "corrupt")
     for suffix in ("-wal", "-shm"):
         log = place.database.with_name(f"{FILE_NAME}{suffix}")
-        if log.exists() and aside is not None:
-            log.rename(aside.with_name(f"{aside.name}{suffix}"))
-        elif log.exists():
-            # After an interruption: its database was set aside before.
-            atomic.set_aside(log, "corrupt")
+        # Another connection that closes meanwhile removes it.
+        with suppress(FileNotFoundError):
+            if aside is not None:
+                log.rename(aside.with_name(f"{aside.name}{suffix}"))
+            else:
+                # After an interruption: its database was set aside before.
+                atomic.set_aside(log, "corrupt")
     (place.folder / REBUILT).replace(place.database)
     atomic.sync_folder(place.folder)
     return aside
@@ -334,12 +336,18 @@ class _Opened(msgspec.Struct, frozen=True):
     behind: bool
 
 
+def _has_log(database: Path) -> bool:
+    """Whether a database was not closed properly: else SQLite has removed its log."""
+    # Another connection may close meanwhile.
+    with suppress(FileNotFoundError):
+        return database.with_name(f"{database.name}-wal").stat().st_size > 0
+    return False
+
+
 def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | None) -> _Opened:
     """Open the database. Blocking."""
-    # SQLite removes the log of a database that was closed properly.
-    log = place.database.with_name(f"{place.database.name}-wal")
     try:
-        unclean = log.exists() and log.stat().st_size > 0
+        unclean = _has_log(place.database)
         is_new = not place.database.exists()
         db = open_database(place, context, damage)
     except OSError as error:
