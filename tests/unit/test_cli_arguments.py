@@ -56,8 +56,10 @@ def test_the_verb_is_found_among_the_options():
 @pytest.mark.parametrize("verb", ASKING)
 def test_every_verb_says_in_one_line_that_no_daemon_answers(verb, tmp_path, capfd, monkeypatch):
     words = ["--socket", str(tmp_path / "none.sock"), verb, *NEEDED.get(verb, [])]
-    with Path(os.devnull).open() as nothing:
-        monkeypatch.setattr(sys, "stdin", nothing)
+    spoken = tmp_path / "spoken"
+    spoken.write_text("the heron nests at the mill\n")
+    with spoken.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
         assert main(words) == 3
     out, err = capfd.readouterr()
     assert out == ""
