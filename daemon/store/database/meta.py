@@ -84,8 +84,8 @@ class _SteadyClock(msgspec.Struct, frozen=True):
 def clock_is_steady(db: sqlite3.Connection, now: float) -> bool:
     """Whether the clock has been about here for a day.
 
-    Only then is anything deleted for its age: one that jumps years ahead makes everything old. It
-    may have stood still for a month, with the device off.
+    Only then is anything deleted for its age: a jump by years makes everything old. The clock may
+    have stood still for a month, with the device off.
     """
     known = read(db, _STEADY, _SteadyClock)
     return known is not None and _follows(known, now) and now - known.since >= DAY
