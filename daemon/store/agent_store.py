@@ -20,9 +20,9 @@ from .agent_paths import AgentPaths, StoreContext
 from .database import chunk_database, full_text, meta
 from .database.memory_database import (
     FILE_NAME,
+    Examination,
     check_pages,
     connect_standby,
-    has_all_words,
     reads_whole,
     remove_old_copies,
 )
@@ -86,6 +86,7 @@ class AgentStore:
         self._kept: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
+        self._examination = Examination(place.database)
         self._uses = UseCounter(place.agent, self.write, self.read)
         self.eraser = Eraser(place, self.write, self.read, self._truncate_log)
         self.leave_chunks: Callable[[], Awaitable[None]] = _nothing_to_leave
@@ -232,7 +233,8 @@ class AgentStore:
         if engine is None:
             return
         if self._checking is not None:
-            self._checking.cancel()
+            # Its connection must not outlast ours: the one closed last moves the log.
+            self._examination.end()
             await asyncio.gather(self._checking, return_exceptions=True)
         await engine.end_tasks()
         if self.place.database.exists():
@@ -270,8 +272,9 @@ class AgentStore:
     async def _check(self, engine: Engine) -> None:
         """Read the whole database once, so that damage is found before it is needed."""
         try:
-            await asyncio.to_thread(check_pages, self.place.database)
-            has_words = await asyncio.to_thread(has_all_words, self.place.database)
+            if fault := await asyncio.to_thread(self._examination.find_fault):
+                raise fault
+            has_words = await asyncio.to_thread(self._examination.has_all_words)
             if not has_words or not await engine.readers.run(full_text.is_counted):
                 await self._rebuild_indexes(engine, "a full-text index has lost some of its words")
             if not await asyncio.to_thread(chunk_database.is_sound, self.place.folder):
@@ -401,7 +404,7 @@ class AgentStore:
                 _log.error("reopening a sound database: %s", error, extra={"action": "reopen"})
                 self._reopened, self._damage = time.monotonic(), None
                 self._engine = await self._start()
-                if not await asyncio.to_thread(has_all_words, self.place.database):
+                if not await asyncio.to_thread(Examination(self.place.database).has_all_words):
                     await self._rebuild_indexes(self._engine, error.message)
                 return True
             _log.error("rebuilding a damaged database: %s", error, extra={"action": "rebuild"})

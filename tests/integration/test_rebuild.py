@@ -572,3 +572,19 @@ async def test_an_index_that_has_lost_its_totals_is_made_again_and_no_row_is(
     assert len(pairs) == 60
     words = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'word41'"
     assert await store.read(lambda db: db.execute(words).fetchone()) == (1,)
+
+
+async def test_a_database_that_is_being_checked_is_whole_when_it_is_closed(
+    open_store: OpenStore, make_memory: MakeMemory
+):
+    """The connection of the check would move the log into the database after the closing."""
+    store = await open_store()
+    await store.write(lambda tx: [memories.insert(tx, make_memory(n)) for n in range(3000)])
+    await store.close()
+    for n in range(3000, 3005):
+        with contextlib.closing(sqlite3.connect(store.place.database)) as db, db:
+            db.execute("DELETE FROM meta WHERE key = 'checked_at'")
+        store = await open_store(store.place)
+        await store.write(lambda tx, n=n: memories.insert(tx, make_memory(n)))
+        await store.close()
+        assert not store.place.database.with_name("memory.db-wal").exists()
