@@ -53,6 +53,9 @@ _SECRETS: Final = frozenset({"pin", "password", "word", "token", "person", "bank
 _LONG_NUMBER: Final = re.compile(r"\d{3,}")
 # An answer with so much of the question is likely.
 _LIKELY: Final = 0.4
+# Nearness in meaning counts whole up to a best relevance of .3, then less, down to a share.
+_ANSWERED: Final = 1.3
+_LEAST_LEFT: Final = 0.2
 # Days until the signal of a day has faded to 1/e, after the day and before it.
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
@@ -135,8 +138,8 @@ def measure(
         columns["wanted"] = _wanted(query, pool, sums)
         sums = _with(sums, "wanted", columns["wanted"])
     if near:
-        shares = nearer_than_rest(near)
-        columns["meaning"] = [shares.get(entry.key, 0.0) for entry in pool.entries]
+        shares, left = nearer_than_rest(near), _left_to_meaning(max(sums, default=0.0))
+        columns["meaning"] = [left * shares.get(entry.key, 0.0) for entry in pool.entries]
         sums = _with(sums, "meaning", columns["meaning"])
     best = max(scores.own, default=0.0) or 1.0
     telling = 0 if query.of_time else sum(not word.is_grammar for word in query.words)
@@ -154,6 +157,11 @@ def measure(
         telling,
         postings.size,
     )
+
+
+def _left_to_meaning(best: float) -> float:
+    """How much nearness in meaning counts: the less, the more of the question `best` answers."""
+    return min(1.0, max(_LEAST_LEFT, _ANSWERED - best))
 
 
 def _other_columns(
