@@ -16,6 +16,7 @@ import msgspec
 from thermocline.sync import Received, Replica, Row, SqlStatement, version_of
 from thermocline.sync.row_format import RowFormat
 from thermocline.sync.sealing import KIND
+from thermocline.sync.sealing.proofs import fingerprint, joined
 
 from ..store import apply, outbox
 from ..store.kinds import kind_of
@@ -57,6 +58,8 @@ class Differences(msgspec.Struct):
     different: list[str] = []  # rows that the replica has in another version
     extra: list[str] = []  # rows that only the replica has
     rows: int = 0  # how many the replica has
+    # Of a sealed replica: up to where it was received, and the fingerprint of what lives there.
+    shown: tuple[int, bytes] = (0, b"")
 
 
 async def of_replica(replica: Replica) -> dict[str, Digest]:
@@ -74,8 +77,8 @@ async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
     Sealed rows are all of one kind there.
     """
     there = await of_replica(replica)
-    here = await memory.read(lambda db: _of_database(db, replica.form))
-    differences = Differences(rows=sum(digest.rows for digest in there.values()))
+    here, shown = await memory.read(lambda db: _of_database(db, replica.form))
+    differences = Differences(rows=sum(digest.rows for digest in there.values()), shown=shown)
     for kind in sorted(there.keys() | here.keys()):
         one, other = there.get(kind, Digest()), here.get(kind, Digest())
         if (one.rows, one.total) != (other.rows, other.total):
@@ -96,6 +99,8 @@ async def _compare_kind(
             },
         )
     )
+    # In the replica's fingerprint they stand in this version, or do not.
+    others: list[tuple[str, str]] = []
     async for row in replica.listed(kind):
         name, known = rows.pop(row.id, (f"{kind} {row.id}", None))
         if row.seq > until or known == row.version:
@@ -104,6 +109,12 @@ async def _compare_kind(
             differences.extra.append(name)
         elif not await _is_same(replica, kind, row.id, known):
             differences.different.append(name)
+            continue
+        if not row.deleted:
+            others += [(row.id, version) for version in (known, row.version) if version]
+    if replica.form.epoch:
+        received, living = differences.shown
+        differences.shown = received, joined(living, fingerprint(others))
     differences.missing += [name for name, _ in rows.values()]
 
 
@@ -121,14 +132,23 @@ async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
     return replica.form.version(version_of(kind_of(row.kind).table.normal(row))) == version
 
 
-def _of_database(db: sqlite3.Connection, form: RowFormat) -> dict[str, Digest]:
+def _of_database(
+    db: sqlite3.Connection, form: RowFormat
+) -> tuple[dict[str, Digest], tuple[int, bytes]]:
+    """The digest of each kind, and what is `shown` of a sealed replica."""
     rows: Counter[str] = Counter()
     totals: Counter[str] = Counter()
-    for row, version in _rows(db, form):
-        kind = _kind_there(form, row)
-        rows[kind] += 1
-        totals[kind] += int(version[:_DIGITS], 16)
-    return {kind: Digest(number, totals[kind]) for kind, number in rows.items()}
+
+    def living() -> Iterator[tuple[str, str]]:
+        for row, version in _rows(db, form):
+            kind = _kind_there(form, row)
+            rows[kind] += 1
+            totals[kind] += int(version[:_DIGITS], 16)
+            if form.epoch and row.data:
+                yield form.key(*row.key)[1], version
+
+    shown = outbox.link(db).seq, fingerprint(living())
+    return {kind: Digest(number, totals[kind]) for kind, number in rows.items()}, shown
 
 
 def _rows(

@@ -28,8 +28,7 @@ from thermocline.sync import (
     Waiting,
 )
 from thermocline.sync.failures import retrying
-from thermocline.sync.replica import ListedRow
-from thermocline.sync.sealing import KIND, proofs
+from thermocline.sync.sealing import proofs
 
 from ..cloud.account import CREDENTIALS_FILE
 from ..cloud.databases import as_ours, our_errors
@@ -250,16 +249,19 @@ class Restorer:
         staging = Staging(place.staged, device=device, rules=self._rules)
         try:
             resumed = await self._begin(staging, self._replica(agent))
-            differences = await self._fill(staging, self._replica(agent), resumed)
-            # It waits for the replica, for seconds, while the memory is indexed.
-            withholding = asyncio.create_task(self._withheld(self._replica(agent)))
+            await self._fill(staging, self._replica(agent), resumed)
+            unindexed = await staging.index()
+            # SQLite reads the pages on one processor, and Python the rows on another.
+            checking = asyncio.create_task(staging.check())
             try:
+                differences = await self._compared(staging, self._replica(agent))
+                withheld = await self._withheld(self._replica(agent), differences)
                 counts = await staging.read(apply.counts)
-                unindexed = await staging.seal()
-                withheld = await withholding
             finally:
-                withholding.cancel()
-                await asyncio.gather(withholding, return_exceptions=True)
+                # Nothing is removed while it is read.
+                await asyncio.wait([checking])
+            await checking
+            await staging.seal()
         except StoreDamaged:
             # The next run would resume it.
             await staging.discard()
@@ -298,23 +300,25 @@ class Restorer:
         await staging.begin(self._url)
         return 0
 
-    async def _withheld(self, replica: Replica) -> list[str]:
+    async def _withheld(self, replica: Replica, compared: Differences) -> list[str]:
         """What devices have seen of a sealed replica, and it does not show, a line each."""
         if self._keychain is None:
             return []
-        proven = await self._patiently(lambda: proofs.read(replica))
+        listed = await self._patiently(lambda: proofs.read(replica))
+        proven = {
+            name: proof
+            for name, proof in listed.items()
+            if time.time() - proof.at <= proofs.MOST_SECONDS
+        }
         if not proven:
             return []
-
-        async def listed() -> list[ListedRow]:
-            return [row async for row in replica.listed(KIND)]
-
-        head, rows = await self._patiently(replica.poll), await self._patiently(listed)
+        after = min([compared.shown[0], *(proof.seq for proof in proven.values())])
+        head = await self._patiently(replica.poll)
+        newest = await self._patiently(lambda: proofs.newest(replica, after))
         lines = []
         for name, proof in proven.items():
-            if time.time() - proof.at > proofs.MOST_SECONDS:
-                continue
-            share = 100 if head.seq < proof.seq else proofs.differing(proof, rows)
+            differing = proofs.differing(proof, compared.shown, newest)
+            share = 100 if head.seq < proof.seq else differing
             if share:
                 day = time.strftime("%Y-%m-%d", time.localtime(proof.at))
                 lines.append(
@@ -323,7 +327,7 @@ class Restorer:
                 )
         return lines
 
-    async def _fill(self, staging: Staging, replica: Replica, held: int) -> Differences:
+    async def _fill(self, staging: Staging, replica: Replica, held: int) -> None:
         rows = await self._patiently(replica.count)
         if held:
             self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
@@ -331,6 +335,8 @@ class Restorer:
         staging.came(0)
         exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
         await self._patiently(exchange.receive)
+
+    async def _compared(self, staging: Staging, replica: Replica) -> Differences:
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
         differences = await self._patiently(lambda: digests.compare(replica, staging))
         if differences.missing or differences.different:

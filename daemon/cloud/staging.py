@@ -294,11 +294,8 @@ class Staging(AgentLocal):
         """The number of received rows, deleted ones included."""
         return await self.read(lambda db: int(db.execute(_COUNT).fetchone()[0]))
 
-    async def seal(self) -> int:
-        """Index the newest memories, check every page (`StoreDamaged`), sync and close the file.
-
-        Returns the number of memories that are left to be indexed by the daemon.
-        """
+    async def index(self) -> int:
+        """Index the newest memories; return how many are left to be indexed by the daemon."""
 
         def complete(tx: Transaction) -> None:
             tx.is_bulk = False
@@ -311,16 +308,21 @@ class Staging(AgentLocal):
             kinds.reduce_backlog(tx, _INDEXED_AT_ONCE)
 
         await self.write(complete)
-        left = await self.read(kinds.backlog_count)
+        return await self.read(kinds.backlog_count)
+
+    async def check(self) -> None:
+        """Check every page (`StoreDamaged`), beside what reads meanwhile."""
+        await asyncio.to_thread(check_pages, self.path)
+
+    async def seal(self) -> None:
+        """Close the file, and sync it."""
 
         def run() -> None:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            check_pages(self.path)
             self._close()
             atomic.sync_tree(self.folder)
 
         await self._run(run)
-        return left
 
     async def discard(self) -> None:
         def run() -> None:

@@ -110,5 +110,7 @@ async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] |
     workspace = staging.folder / archive.WORKSPACE
     if workspace.exists():
         workspace.rename(staging.folder / WORKSPACE)
+    await staging.index()
+    await staging.check()
     await staging.seal()
     return refused

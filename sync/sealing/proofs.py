@@ -8,21 +8,23 @@ fingerprint of what the remote shows must be the same.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ..failures import SchemaMissing
-from ..ports import rows_of
+from ..ports import rows_of, whole
 
 if TYPE_CHECKING:
-    from ..replica import Device, ListedRow, Replica
+    from ..replica import Device, Replica
 
 # By the name of a row, which is evenly distributed.
 _PARTS: Final = 64
 _BYTES: Final = 8
+# Of the name: they say the part.
+_DIGITS: Final = slice(6, 8)
 # Deletions are pruned after 90 days, and then explain nothing any more.
 MOST_SECONDS: Final = 60 * 86_400
 
@@ -74,28 +76,43 @@ def fingerprint(rows: Iterable[tuple[str, str]]) -> bytes:
     return b"".join(part.to_bytes(_BYTES, "big") for part in parts)
 
 
-def differing(proof: Proof, rows: Iterable[ListedRow]) -> int:
-    """The percentage of the rows of a proof in whose midst something is missing or old."""
-    older: list[tuple[str, str]] = []
-    explained: set[int] = set()
-    for row in rows:
-        if row.seq > proof.seq:
-            explained.add(_part(row.id))
-        elif not row.deleted:
-            older.append((row.id, row.version))
-    there, proven = fingerprint(older), proof.parts
+def joined(one: bytes, other: bytes) -> bytes:
+    """The fingerprint of the rows that are in one of two, and not in both."""
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+
+
+async def newest(replica: Replica, after: int) -> dict[int, int]:
+    """The last place in the order after `after` in each part that has any."""
+    sql = (
+        f"SELECT substr(id, {_DIGITS.start + 1}, {_DIGITS.stop - _DIGITS.start}), max(seq)"
+        " FROM rows WHERE agent_id = ?1 AND seq > ?2 GROUP BY 1 ORDER BY 2"
+    )
+    rows = await rows_of(replica.remote, sql, replica.form.agent, after)
+    return {_part_of(str(digits)): whole(seq) for digits, seq in rows}
+
+
+def differing(proof: Proof, shown: tuple[int, bytes], newest: Mapping[int, int]) -> int:
+    """The percentage of the rows of a proof in whose midst something is missing or old.
+
+    `shown` is up to where the replica was received, and the fingerprint of what lives there.
+    """
+    until, there = shown
     wrong = [
         part
         for part in range(_PARTS)
-        if part not in explained
+        if newest.get(part, 0) <= min(proof.seq, until)
         and there[part * _BYTES : (part + 1) * _BYTES]
-        != proven[part * _BYTES : (part + 1) * _BYTES]
+        != proof.parts[part * _BYTES : (part + 1) * _BYTES]
     ]
     return -(-100 * len(wrong) // _PARTS)
 
 
 def _part(key: str) -> int:
+    return _part_of(key[_DIGITS])
+
+
+def _part_of(digits: str) -> int:
     try:
-        return int(key[:8], 16) % _PARTS
+        return int(digits, 16) % _PARTS
     except ValueError:
         return 0

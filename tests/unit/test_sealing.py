@@ -383,23 +383,32 @@ def test_a_wrong_recovery_key_and_a_remote_s_own_keys_are_refused():
 # Proofs
 
 
+def _living(rows: list[ListedRow]) -> bytes:
+    return fingerprint((row.id, row.version) for row in reversed(rows) if not row.deleted)
+
+
 @given(st.lists(st.booleans(), min_size=1, max_size=80), st.integers(0, 79), st.integers(0, 2))
 def test_a_proof_notices_a_row_that_is_missing_or_old_and_nothing_else(deleted, place, later):
     held = [
         ListedRow(cipher.mac(KEY, str(n)).hex(), f"v{n}", n + 1, is_deleted)
         for n, is_deleted in enumerate(deleted)
     ]
-    living = [(row.id, row.version) for row in held if not row.deleted]
-    proof = Proof(0, len(held), fingerprint(reversed(living)))
-    assert differing(proof, held) == 0
+
+    def share(rows: list[ListedRow]) -> int:
+        shown = max((row.seq for row in rows), default=0), _living(rows)
+        newest = {int(row.id[:8], 16) % 64: row.seq for row in rows if row.seq > proof.seq}
+        return differing(proof, shown, newest)
+
+    proof = Proof(0, len(held), _living(held))
+    assert share(held) == 0
     place %= len(held)
     row = held[place]
     # Later changes and deletions explain themselves; a deletion may be pruned.
     changed = msgspec.structs.replace(row, version="new", seq=len(held) + 1, deleted=later == 1)
-    assert differing(proof, [*held[:place], changed, *held[place + 1 :]]) == 0
+    assert share([*held[:place], changed, *held[place + 1 :]]) == 0
     if row.deleted:
-        assert differing(proof, [*held[:place], *held[place + 1 :]]) == 0
+        assert share([*held[:place], *held[place + 1 :]]) == 0
     else:
         old = msgspec.structs.replace(row, version="old")
-        assert differing(proof, [*held[:place], *held[place + 1 :]]) > 0
-        assert differing(proof, [*held[:place], old, *held[place + 1 :]]) > 0
+        assert share([*held[:place], *held[place + 1 :]]) > 0
+        assert share([*held[:place], old, *held[place + 1 :]]) > 0

@@ -67,6 +67,8 @@ class WriterCache(msgspec.Struct):
 
     categories: set[str] | None = None  # those in the tree; None: not read yet
     clock_state: ClockState | None = None  # as in `meta`; None: not read yet
+    # Whether a memory may have uses that are not in its row; None: not read yet.
+    has_uses: bool | None = None
     next_expiry: float = 0.0  # no memory expires before this time, in seconds since the epoch
 
 

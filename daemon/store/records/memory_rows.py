@@ -53,7 +53,7 @@ _INSERT: Final = (
     f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(DERIVED)))})"
 )
 # What `_row` reads.
-_ROW: Final = f"{', '.join(FIELDS)}, clocks, extra"
+_ROW: Final = f"id, {', '.join(_COLUMNS[:-2])}"
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _AT_TAGS, _AT_METADATA, _AT_DATA = map(_ROW_NAMES.index, ("tags", "metadata", "data"))
 _NO_METADATA = "{}"
@@ -63,6 +63,11 @@ BROUGHT: Final = ("access_count", "last_accessed_at")
 _READ: Final = ROW_FIELDS.union(BROUGHT)
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(Memory)}
 _ROW_DEFAULTS: Final = [_DEFAULTS[name] for name in _ROW_NAMES]
+# As the columns hold them.
+_COLUMN_DEFAULTS: Final = [
+    {"tags": "[]", "metadata": _NO_METADATA}.get(name, _DEFAULTS[name]) for name in _ROW_NAMES
+]
+_FLAGS: Final = {"pinned", "standing"}
 _tags_decoder: Final = msgspec.json.Decoder(tuple[str, ...])
 _metadata_decoder: Final = msgspec.json.Decoder(Metadata)
 _clocks_decoder: Final = msgspec.json.Decoder(Clocks)
@@ -95,8 +100,7 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
         # As the merge of rows normalizes them.
         fields["tags"] = sorted(memory.tags)
     if "metadata" in fields:
-        lists = msgspec.structs.asdict(memory.metadata).items()
-        fields["metadata"] = {name: list(values) for name, values in lists if values}
+        fields["metadata"] = _lists(memory.metadata)
     if memory.data is not None:
         fields["data"] = msgspec.to_builtins(memory.data)
     if with_uses and memory.access_count:
@@ -104,6 +108,11 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
     if with_uses and memory.last_accessed_at is not None:
         fields["last_accessed_at"] = memory.last_accessed_at
     return fields
+
+
+def _lists(metadata: Metadata) -> dict[str, list[str]]:
+    lists = msgspec.structs.asdict(metadata).items()
+    return {name: list(values) for name, values in lists if values}
 
 
 def memory_of(row: Row) -> Memory:
@@ -229,9 +238,19 @@ def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
 
 
 def _row(values: Sequence[Any]) -> Row:
-    *columns, clocks, extra = values
-    key, data = columns[0], to_row(from_row(columns))
+    """The row in the columns `_ROW`, as `to_row` makes it of the memory, which takes longer."""
+    key, *columns, clocks, extra = values
+    row_values = zip(_ROW_NAMES, columns, _COLUMN_DEFAULTS, strict=True)
+    data: Fields = {name: value for name, value, default in row_values if value != default}
     try:
+        for name in _FLAGS & data.keys():
+            data[name] = bool(data[name])
+        if "tags" in data:
+            data["tags"] = sorted(_tags_decoder.decode(data["tags"]))
+        if "metadata" in data:
+            data["metadata"] = _lists(_metadata_decoder.decode(data["metadata"]))
+        if "data" in data:
+            data["data"] = msgspec.json.decode(data["data"])
         unknown = {} if extra is None else msgspec.json.decode(extra, type=dict[str, Any])
         return _with_extra(key, data, unknown, _clocks_decoder.decode(clocks))
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
@@ -345,7 +364,7 @@ def _just_after(tx: Transaction, key: str, field: str) -> Stamp:
 def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
     """Whether the uses in the table may differ from those that follow from the row."""
     if before is None or not KIND.lives(before):
-        return uses.are_any(tx.db)
+        return uses.are_any(tx)
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 

@@ -101,15 +101,19 @@ def counted(db: sqlite3.Connection, memory: str) -> int:
     return int(scalar(db, f"SELECT ({counted}) + ({merged})", memory))
 
 
-def are_any(db: sqlite3.Connection) -> bool:
+def are_any(tx: Transaction) -> bool:
     """Whether a new memory may have uses: some are counted, or memories are merged."""
-    counted = "SELECT 1 FROM rows WHERE kind = 'uses' AND live"
-    merged = "SELECT 1 FROM memories WHERE merged_into IS NOT NULL"
-    return bool(scalar(db, f"SELECT EXISTS ({counted}) OR EXISTS ({merged})"))
+    if tx.cache.has_uses is None:
+        counted = "SELECT 1 FROM rows WHERE kind = 'uses' AND live"
+        merged = "SELECT 1 FROM memories WHERE merged_into IS NOT NULL"
+        tx.cache.has_uses = bool(scalar(tx.db, f"SELECT EXISTS ({counted}) OR EXISTS ({merged})"))
+    return tx.cache.has_uses
 
 
 def recount(tx: Transaction, memory: str | None) -> None:
     """Compute a memory's uses again, those of the memory that it is merged into, and so on."""
+    # The caller has counted uses, or merged memories.
+    tx.cache.has_uses = True
     passed: set[str] = set()
     while memory is not None and memory not in passed:
         passed.add(memory)
