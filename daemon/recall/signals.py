@@ -42,8 +42,8 @@ WEIGHTS: Final = {
     "path": 0.5, "reasoned": 1.0,
     # Being said by the person named, and at the time named.
     "speaker": 0.5, "told": 0.2,
-    # A quoted phrase; terms that the best texts share, for a question of many words.
-    "phrase": 1.0, "feedback": 0.2,
+    # A quoted phrase.
+    "phrase": 1.0,
     # Having a name or a value, if the question wants one.
     "wanted": 0.1,
     # Being nearer in meaning than most, by the vectors of an encoder.

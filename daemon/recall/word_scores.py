@@ -1,12 +1,10 @@
-"""Scores the words of a question in each candidate: BM25, its neighbours, and feedback."""
+"""Scores the words of a question in each candidate: BM25, and its neighbours."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import chain
 from typing import Final
 
 import msgspec
@@ -25,12 +23,6 @@ _LENT: Final = {1: 0.8, 2: 0.7, 3: 0.5, 4: 0.3}
 _LENT_AT: Final = {distance: _LENT[abs(distance)] for distance in DISTANCES}
 # The first terms of a long text say what it is about.
 _FIRST: Final = 12
-# The best texts lend these many of the terms that they share, to these many texts, if the question
-# has enough words to trust them.
-_TRUSTED: Final = 6
-_LENT_TERMS: Final = 15
-_REPEATED: Final = 60
-_MANY_WORDS: Final = 6
 # What the words of grammar of a question weigh together at most, as a share of its topics.
 _MOST_GRAMMAR: Final = 0.3
 
@@ -60,7 +52,6 @@ class WordScores:
         self._norms = [_K1 * (1 - _B) + share * length for length in self._lengths]
         self.own, self._lent, self._first = [0.0] * size, [0.0] * size, [0.0] * size
         self.met: list[dict[str, str]] = [{} for _ in entries]
-        self._words = [posting for posting in postings.words if posting.weight]
         has_neighbours = bool(pool.places)
         near: dict[int, list[tuple[int, float]]] = {}
         self._beginnings: dict[int, str] = {}
@@ -76,7 +67,6 @@ class WordScores:
                 self._lend(scores, near)
         self._add_grammar(posting for posting in postings.words if posting.word.is_grammar)
         self.total = self.total or 1.0
-        self._feedback = self._of_best() if len(self._words) >= _MANY_WORDS else None
 
     def _add_grammar(self, postings: Iterable[Posting]) -> None:
         """Add the words of grammar, which together weigh little beside a topic.
@@ -153,37 +143,6 @@ class WordScores:
         for at, score in best.items():
             self._lent[at] += max(0.0, score - scores.get(at, 0.0))
 
-    def _of_best(self) -> list[float]:
-        """What texts earn from the terms that the best texts have and most others lack.
-
-        Pseudo-relevance feedback as in RM3 (Abdul-Jaleel et al., TREC 2004), but against the
-        candidates instead of all texts, which needs no look-up.
-        """
-        made = [0.0] * len(self.texts)
-        lone = [at for at, own in enumerate(self.own) if own and not self._pool.entries[at].is_turn]
-        lone = sorted(lone, key=self.own.__getitem__, reverse=True)[:_REPEATED]
-        best = lone[:_TRUSTED]
-        terms = {at: self.texts[at].split() for at in lone}
-        bags = {at: set(of_entry) for at, of_entry in terms.items()}
-        shared = set().union(*(bags[at] for at in best)) - little_terms()
-        spread = Counter(chain.from_iterable(map(shared.intersection, bags.values())))
-        model: dict[str, float] = {}
-        for at in best:
-            for term, times in Counter(terms[at]).items():
-                if term in shared and spread[term] > 1 and len(term) > 2:
-                    worth = self.own[at] * times / (self._lengths[at] + 10)
-                    worth *= weight_of(spread[term], len(lone))
-                    model[term] = model.get(term, 0.0) + worth
-        chosen = sorted(model, key=model.__getitem__, reverse=True)[:_LENT_TERMS]
-        whole = sum(model[term] for term in chosen) or 1.0
-        for at in lone:
-            bag, norm = bags[at], self._norms[at]
-            for term in chosen:
-                if term in bag:
-                    times = terms[at].count(term)
-                    made[at] += model[term] / whole * times / (times + norm)
-        return made
-
     def columns(self) -> dict[str, list[float]]:
         """The signals of the words, by their names in `WEIGHTS`."""
         # A word that is there once in a text of mean length counts as one.
@@ -195,8 +154,6 @@ class WordScores:
         if any(self._lent):
             columns["neighbours"] = [scale * lent for lent in self._lent]
             columns["answer"] = [scale * own for own in self._asked_before()]
-        if self._feedback is not None:
-            columns["feedback"] = self._feedback
         return columns
 
     def _asked_before(self) -> list[float]:
