@@ -30,7 +30,8 @@ if TYPE_CHECKING:  # importing it loads what no other verb needs
 
 SYSTEMS: Final = (
     *("aider", "basic-memory", "chatgpt", "claude", "claude-code", "claude-mem", "codex"),
-    *("evoclaw", "jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
+    *("evoclaw", "jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "texts"),
+    "tinyclaw",
 )
 _TABLES: Final = 12
 _ZIP: Final = b"PK\x03\x04"

@@ -26,6 +26,7 @@ FORMATS: Final = (
     evoclaw.EVOCLAW,
     pages.OPENCLAW,
     tinyclaw.TINYCLAW,
+    json_files.TEXTS,
 )
 NAMES: Final = tuple(sorted(format_.name for format_ in FORMATS))
 

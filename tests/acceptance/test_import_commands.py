@@ -220,7 +220,7 @@ def test_rows_are_merged_by_their_stamps(shell, tmp_path):
 
 def test_a_file_without_a_single_row_is_refused(shell, tmp_path):
     file = tmp_path / "other.jsonl"
-    file.write_text('{"id": "x1", "text": "Ana prefers tea"}\n')
+    file.write_text('{"id": "x1", "note": "Ana prefers tea"}\n')
     refused = shell.run("import", "--format", "jsonl", str(file), code=1)
     assert f"cannot import {file}: 1 line is no row" in refused.stderr
 

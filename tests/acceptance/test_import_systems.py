@@ -38,6 +38,12 @@ INSERT INTO messages VALUES ('m1', 'default-user', 'user', 'Is the windmill pain
   1700000000000);
 INSERT INTO messages VALUES ('m2', 'default-user', 'assistant', 'It is white.', 1700000001000);
 """
+TEXTS = """
+{"text": "birch wood lights the sauna", "category": "home/sauna", "mood": "calm"}
+{"content": "the jetty was painted in May", "created_at": "2024-05-02T10:00:00Z"}
+{"text": " "}
+no object
+"""
 SCALYCLAW = """
 CREATE TABLE memories (id TEXT PRIMARY KEY, type TEXT, subject TEXT, content TEXT, tags TEXT,
   source TEXT, importance INTEGER, embedding BLOB, ttl TEXT, access_count INTEGER,
@@ -220,6 +226,7 @@ CASES: list[tuple[str, Callable[[Path], Path], int, str, str]] = [
     ("mcp-memory", copied("mcp-memory.jsonl"), 5, "which language does Mira speak?", "Portuguese"),
     ("basic-memory", copied("basic-memory"), 5, "how is the greenhouse heated?", "compost"),
     ("mem0", copied("mem0.json"), 2, "what does Otis repair on Fridays?", "accordions"),
+    ("texts", lambda t: written(t / "mine.jsonl", TEXTS), 2, "how is the sauna lit?", "birch"),
     ("claude-code", copied("claude-code"), 3, "when does the ferry leave?", "half past six"),
     ("codex", copied("codex"), 3, "what does the lock keeper want at dawn?", "coffee"),
     ("tinyclaw", lambda t: database(t / "tiny.db", TINYCLAW),
@@ -315,6 +322,16 @@ def test_a_named_format_that_is_wrong_is_refused_with_what_it_is(
     refused = shell.run("import", str(path), "--format", format_, code=None)
     assert f"not {format_}: it is {what}" in refused.stderr
     assert listed(shell) == []
+
+
+def test_lines_of_texts_keep_their_fields_and_what_is_no_text_is_named(shell, tmp_path):
+    refused = shell.run("import", str(written(tmp_path / "mine.jsonl", TEXTS))).stderr
+    assert "line 4: it has no 'text'" in refused
+    assert "lines that are not JSON objects: 1 (line 5)" in refused
+    jetty, sauna = sorted(listed(shell), key=lambda one: one["created_at"])
+    assert jetty["created_at"] == 1_714_644_000
+    assert sauna["category"] == "home/sauna"
+    assert sauna["data"]["metadata"] == {"mood": "calm"}
 
 
 def test_a_named_format_that_finds_nothing_fails(shell, tmp_path):

@@ -1,4 +1,4 @@
-"""JSON files: mem0's memories, the MCP server's graph, and Thermocline's own rows and archives."""
+"""JSON files: mem0's memories, the MCP server's graph, anybody's texts, our rows and archives."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ _KINDS: Final = {
     "organisation": "organization",
     "company": "organization",
 }
+# Of an object with a text: what a memory has, too.
+_FIELDS: Final = frozenset({
+    "category", "importance", "tags", "actor", "group", "position", "subject", "type", "event",
+    "outcome", "pinned", "standing", "source", "created_at", "updated_at",
+})  # fmt: skip
 _GZIP: Final = b"\x1f\x8b"
 _LINES: Final = 1_000
 _BYTES: Final = 400_000
@@ -121,6 +126,32 @@ def _graph(source: SourcePath) -> Iterator[SourceEntry]:
             )  # fmt: skip
 
 
+# Texts with the fields of a memory in lines of JSON, as somebody's own script writes them
+
+
+def _is_texts(source: SourcePath) -> bool:
+    return not source.is_folder and any(_text_of(fields) for fields in source.first_lines())
+
+
+def _texts(source: SourcePath) -> Iterator[SourceEntry]:
+    builder = source.builder("texts", source.path)
+    for number, fields in source.lines(source.path):
+        if not (text := _text_of(fields)):
+            builder.fault(f"line {number}: it has no 'text'")
+            continue
+        rest = fields.keys() - _FIELDS - {"text", "content", "id"}
+        yield from builder.memory(
+            fields.get("id") or text, text,
+            **{name: value for name, value in fields.items() if name in _FIELDS},
+            data={"metadata": {name: fields[name] for name in sorted(rest)}} if rest else None,
+        )  # fmt: skip
+
+
+def _text_of(fields: dict[str, Json]) -> str:
+    text = fields.get("text") or fields.get("content")
+    return text.strip() if isinstance(text, str) else ""
+
+
 # Rows in lines of JSON, as in an export, and backup archives
 
 
@@ -164,4 +195,5 @@ def _parts(path: Path, file: BinaryIO) -> Iterator[Document]:
 
 MEM0: Final = Format("mem0", _is_mem0, _mem0)
 MCP_MEMORY: Final = Format("mcp-memory", _is_graph, _graph)
+TEXTS: Final = Format("texts", _is_texts, _texts)
 JSONL: Final = Format("jsonl", _is_rows, _rows)
