@@ -96,7 +96,6 @@ class Query(msgspec.Struct, frozen=True):
         phrases: quoted phrases.
         excluded: words and phrases that a memory must not contain.
         people: the known people in it, by their known names, in order.
-        together: whether it asks for two of them together.
         name_words: the words of their names.
         dates: the times in it.
         once: whether it asks for something that used to be true.
@@ -109,7 +108,6 @@ class Query(msgspec.Struct, frozen=True):
     phrases: tuple[Phrase, ...] = ()
     excluded: tuple[Phrase, ...] = ()
     people: tuple[str, ...] = ()
-    together: bool = False
     name_words: tuple[str, ...] = ()
     dates: tuple[DateMention, ...] = ()
     once: bool = False
@@ -212,7 +210,6 @@ def parse(
         phrases=phrases,
         excluded=excluded,
         people=named.people,
-        together=_together(plain, named.people),
         name_words=tuple(word for word in dict.fromkeys(every) if word in name_words),
         dates=dates,
         once=_asks_for_past(plain, every),
@@ -382,11 +379,3 @@ def _units(text: str) -> frozenset[str]:
     folded = fold(text)
     matches = (vocabulary.cue(name).pattern.search(folded) for name in _UNITS)
     return frozenset(match[0].split()[-1] for match in matches if match)
-
-
-def _together(text: str, people: Sequence[str]) -> bool:
-    if len(people) != 2:
-        return False
-    first, second = (re.escape(name.split()[0]) for name in people)
-    joined = re.search(rf"{first}\W+(?:and|und|et|y|和)\W*{second}", text, re.IGNORECASE)
-    return joined is not None or "both" in text.lower().split()

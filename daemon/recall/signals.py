@@ -185,7 +185,7 @@ def _other_columns(
         columns["phrase"] = [float(entry.key in postings.phrased) for entry in entries]
     if reasoned:
         columns["reasoned"] = _in_category(entries, reasoned)
-    if query.people and not query.together:
+    if query.people:
         columns["speaker"] = _by_speaker(query, entries, scores.texts)
     if times:
         columns["told"] = [
@@ -254,11 +254,10 @@ def _in_category(entries: Sequence[Candidate], named: Mapping[str, float]) -> li
 
 
 def _by_speaker(query: Query, entries: Sequence[Candidate], texts: Sequence[str]) -> list[float]:
-    """Whether the person who is named first said it, or it names that person and has no speaker."""
-    speaker = query.people[0]
+    """Whether somebody who is named said it, or it has no speaker and names somebody."""
     named = [f" {term} " for term in terms_of(" ".join(query.name_words))]
     return [
-        float(entry.actor == speaker if entry.actor else any(name in text for name in named))
+        float(entry.actor in query.people if entry.actor else any(name in text for name in named))
         for entry, text in zip(entries, texts, strict=True)
     ]
 
