@@ -5,7 +5,7 @@ duplicate, in the same order but for a circumstance and equals; articles and wor
 same wherever they stand do not matter. A false contradiction ranks a true memory down, so each kind
 has a narrow rule:
 
-* a denial: the same statement with "not", "never", 不, ない …;
+* a denial: the same statement with "not", "never", 不 …;
 * an opposite: "enabled" for "disabled", "is open" for "is closed";
 * a changed value: of a code, an address, a time, "the gate code is 4711";
 * an exclusive claim: the place that somebody lives in;

@@ -119,7 +119,7 @@ def sort_words(parts: SortedWords) -> None:
             parts.own = True
         elif sort in {"month", "weekday", "daypart", "number"}:
             _add_value(parts, sort, bare, before + "".join(after))
-        elif bare != word or _owns(parts, bare, sort, statement.words[max(0, at - 1) : at + 3]):
+        elif bare != word or _owns(parts, bare, sort, statement.words[at + 1 : at + 3]):
             parts.owners.add(stem_of(bare))
         elif sort != "single" and (
             bare in words("given_names") or (bare in statement.names and not nouns_large)
@@ -164,15 +164,14 @@ def _sort_of(word: str, before: str) -> str:
     return "light" if sort == "topic" and _tells_change(word) else sort
 
 
-def _owns(parts: SortedWords, word: str, sort: str, around: tuple[str, ...]) -> bool:
+def _owns(parts: SortedWords, word: str, sort: str, following: tuple[str, ...]) -> bool:
     """Whether a word names whose the matter is."""
     if sort == "relative":
         return True
     if word not in words("given_names"):
         return False
-    at = around.index(word) if word in around else 0
     is_first = not (parts.topics or parts.owners)
-    return is_first and not _introduces(around[at + 1 : at + 3])
+    return is_first and not _introduces(following)
 
 
 def _add_topic(parts: SortedWords, word: str, before: str) -> None:
