@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from .failures import KeyMissing, Refused, RowTooLarge, SchemaMissing, TryLater
 from .ports import Cursor, Local
 from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Replica
-from .row_format import FIRST, Columns, Key, Pending, Received, Unreadable
+from .row_format import Pending, Received, Unreadable
 from .sealing import proofs
 
 PAGE_ROWS: Final = 2000
@@ -53,14 +53,6 @@ class RoundResult(msgspec.Struct):
     def note(self, kind: str, key: str, reason: str) -> None:
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(f"{kind} {key[:100]}: {reason}")
-
-
-class _Sendable(NamedTuple):
-    """A row, what is written of it on the remote, and the bytes of that."""
-
-    row: Pending
-    columns: Columns
-    size: int
 
 
 class Exchange:
@@ -224,28 +216,20 @@ class Exchange:
     ) -> bool:
         """Receive, send, and receive again, until nothing is left; False: another remote."""
         small = 0
-        ahead: list[_Sendable] = []
         while True:
             link = await self._pull(link, poll.seq, tally)
             # Two devices with the same id cannot be told apart: this one takes another first.
             if tally.copied or small > _MOST_SMALL_PUSHES:
                 return True
-            batch = ahead or await self._batch(kinds, FIRST, tally)
-            if not batch:
+            pending = await self._local.pending(kinds, MOST_ROWS, self._room)
+            if not pending:
                 return True
-            small += len(batch) < MOST_ROWS
-            following = asyncio.create_task(self._following(batch, kinds, tally))
-            try:
+            small += len(pending) < MOST_ROWS
+            if batch := await self._sendable(pending, tally):
                 poll = await self._push(batch, link, tally)
-            finally:
-                await asyncio.gather(following, return_exceptions=True)
-            ahead = await following
-            if poll.epoch != link.epoch:
-                return False
-            if poll.seq != link.seq + len(batch):
-                # What is received first may change them.
-                ahead = []
-            link = await self._local.link()
+                if poll.epoch != link.epoch:
+                    return False
+                link = await self._local.link()
 
     async def _pull(self, link: Cursor, until: int, tally: RoundResult) -> Cursor:
         """Apply everything after the link, in order, with some pages requested ahead."""
@@ -293,51 +277,33 @@ class Exchange:
                 tally.refused += not is_offered
                 tally.note(*key, row.reason + ("; sent again from here" if is_offered else ""))
 
-    async def _batch(
-        self, kinds: frozenset[str] | None, after: Key, tally: RoundResult
-    ) -> list[_Sendable]:
-        """The next rows that one push can carry, without rows that cannot be sent."""
-        fit: list[_Sendable] = []
+    async def _sendable(self, batch: Sequence[Pending], tally: RoundResult) -> list[Pending]:
+        """The beginning of a batch that one push can carry, without rows that cannot be sent."""
+        fit: list[Pending] = []
         room = self._room
-        while not fit:
-            pending = await self._local.pending(kinds, MOST_ROWS, room, after)
-            if not pending:
+        for pending in batch:
+            try:
+                room -= self._replica.form.size(pending)
+            except ValueError as error:
+                await self._set_aside(pending, str(error), tally)
+                continue
+            if fit and room < 0:
                 break
-            for row in pending:
-                after = row.row.key
-                try:
-                    columns, size = self._replica.form.sendable(row)
-                except ValueError as error:
-                    await self._set_aside(row, str(error), tally)
-                    continue
-                room -= size
-                if fit and room < 0:
-                    break
-                fit.append(_Sendable(row, columns, size))
+            fit.append(pending)
         return fit
 
-    async def _following(
-        self, batch: Sequence[_Sendable], kinds: frozenset[str] | None, tally: RoundResult
-    ) -> list[_Sendable]:
-        """The rows after a full batch, to be read and sealed while it travels."""
-        if len(batch) < MOST_ROWS:
-            return []
-        return await self._batch(kinds, batch[-1].row.row.key, tally)
-
-    async def _push(self, sent: Sequence[_Sendable], link: Cursor, tally: RoundResult) -> Cursor:
+    async def _push(self, batch: Sequence[Pending], link: Cursor, tally: RoundResult) -> Cursor:
         """Send rows; rows that were not taken are merged with the remote's version."""
-        batch = [row for row, _, _ in sent]
-        columns = [columns for _, columns, _ in sent]
         try:
-            pushed = await self._replica.push(columns, self._device, link.seq, self._now())
+            pushed = await self._replica.push(batch, self._device, link.seq, self._now())
         except RowTooLarge as error:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)
                 return link
             # Something in between refuses this size, and would again the next time.
-            half = sum(size for _, _, size in sent) // 2
+            half = sum(map(self._replica.form.size, batch)) // 2
             self._room = self._most_room = max(_LEAST_BYTES, half)
-            return await self._push(sent[: len(sent) // 2], link, tally)
+            return await self._push(batch[: len(batch) // 2], link, tally)
         except TryLater as error:
             if error.code == "timeout":
                 # On a line that is too slow for this size the next try sends less.

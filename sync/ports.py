@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from .failures import Refused, RowTooLarge
-from .row_format import FIRST, Key, Pending, Received, RowFormat, Unreadable, Value
+from .row_format import Pending, Received, RowFormat, Unreadable, Value
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -51,11 +51,11 @@ class Local(Protocol):
         """The position up to which the remote was received."""
 
     async def pending(
-        self, kinds: frozenset[str] | None, limit: int, max_bytes: int, after: Key = FIRST
+        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
     ) -> list[Pending]:
-        """Rows that the remote lacks, behind the key `after` in an order of theirs.
+        """Rows that the remote lacks, the oldest change first; at least one, if any.
 
-        At least one, if any. `max_bytes` are those of their JSON; a single row may be larger.
+        `max_bytes` are those of their JSON; a single row may be larger.
         """
 
     async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:

@@ -17,7 +17,7 @@ from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
 from .ports import Cursor, Remote, SqlStatement, pages, rows_of, whole
-from .row_format import COLUMNS, Columns, Pending, Received, RowFormat, Unreadable, Value
+from .row_format import COLUMNS, Pending, Received, RowFormat, Unreadable, Value
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 1000
@@ -221,14 +221,17 @@ class Replica:
                 return Page(rows, unreadable, until)
 
     async def push(
-        self, rows: Sequence[Columns], device: Device, cursor: int, now: float
+        self, rows: Sequence[Pending], device: Device, cursor: int, now: float
     ) -> Pushed:
         """Write each row over the version that was seen, in one transaction.
 
-        A repeated push changes nothing but the end of the order. The rows have distinct keys;
-        `cursor` is this device's position in the order.
+        A repeated push changes nothing but the end of the order. The rows have distinct keys, and
+        their form accepts their sizes; `cursor` is this device's position in the order.
         """
-        listed = [(*row, device.id, data, clocks) for *row, data, clocks in rows]
+        listed = []
+        for row in rows:
+            kind, key, seen, version, data, clocks = self.form.columns(row)
+            listed.append((kind, key, seen, version, device.id, data, clocks))
         advanced, written, signed = await self.remote.batch(
             [
                 SqlStatement(_ADVANCE, (self.form.agent, len(rows))),

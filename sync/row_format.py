@@ -11,9 +11,6 @@ from .clock import TOO_HIGH
 from .rows import Row, decode_row, digest
 
 Value: TypeAlias = str | int | float | None
-# The kind and the id of a row; the first is before all rows.
-Key: TypeAlias = tuple[str, str]
-FIRST: Final[Key] = ("", "")
 # Kind, id, the version seen, the version, data and clocks.
 Columns: TypeAlias = tuple[str, str, str | None, str, str | None, str]
 # What `RowFormat.received` takes.
@@ -71,18 +68,9 @@ class RowFormat:
         """A row as it is written there."""
         return (*row.row.key, row.seen, row.version, *row.row.encoded())
 
-    def sendable(self, row: Pending) -> tuple[Columns, int]:
-        """A row as it is written there, and its bytes in a push, with the name of a device.
-
-        `ValueError` says why it cannot be sent as it is.
-        """
-        if "\0" in row.row.kind or "\0" in row.row.id:
-            raise ValueError("its name holds a NUL character")
-        try:
-            columns = self.columns(row)
-            return columns, 70 + len(msgspec.json.encode(columns))
-        except (ValueError, TypeError, RecursionError):
-            raise ValueError("it cannot be written as JSON") from None
+    def size(self, row: Pending) -> int:
+        """The bytes that a row takes in a push; `ValueError` says why it cannot be sent."""
+        return size_of(row)
 
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
         """A row as received: kind, id, version, data, clocks. Any program may have written it.
@@ -121,6 +109,20 @@ class RowFormat:
     def reveal(self, place: str, written: str) -> str:  # noqa: ARG002 - likewise
         """That text; empty if it cannot be read, or is for another place."""
         return written
+
+
+def size_of(pending: Pending) -> int:
+    """The bytes that a plain row takes in a push, with the name of a device.
+
+    `ValueError` says why it cannot be sent as it is.
+    """
+    if "\0" in pending.row.kind or "\0" in pending.row.id:
+        raise ValueError("its name holds a NUL character")
+    try:
+        written = (*pending.row.key, pending.seen, pending.version, *pending.row.encoded())
+        return 70 + len(msgspec.json.encode(written))
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError("it cannot be written as JSON") from None
 
 
 def read_row(kind: str, key: str, data: str | None, clocks: str) -> Row | str:

@@ -27,7 +27,7 @@ from thermocline.sync import (
     Waiting,
     version_of,
 )
-from thermocline.sync.row_format import FIRST, Key, RowFormat, Unreadable
+from thermocline.sync.row_format import RowFormat, Unreadable
 from thermocline.sync.sealing.proofs import fingerprint
 
 from ..errors import NotFound, ThermoclineError, Unavailable
@@ -59,9 +59,10 @@ class AgentLocal:
         return await self.read(outbox.link)
 
     async def pending(
-        self, kinds: frozenset[str] | None, limit: int, max_bytes: int, after: Key = FIRST
+        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
     ) -> list[Pending]:
-        return await self.read(lambda db: outbox.pending(db, kinds, limit, max_bytes, after))
+        read = partial(outbox.pending, kinds=kinds, limit=limit, max_bytes=max_bytes)
+        return await self.read(read)
 
     async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
         await self.write(partial(outbox.taken, rows=rows, link=link))

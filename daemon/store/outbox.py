@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from thermocline.sync import Cursor, Pending, Row, version_of
-from thermocline.sync.row_format import FIRST, Key, RowFormat, Unreadable
+from thermocline.sync.row_format import RowFormat, Unreadable
 from thermocline.sync.rows import digest
 
 from .apply import every
@@ -35,20 +35,16 @@ def follow(tx: Transaction, link: Cursor) -> None:
 
 
 def pending(
-    db: sqlite3.Connection,
-    kinds: frozenset[str] | None,
-    limit: int,
-    max_bytes: int,
-    after: Key = FIRST,
+    db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int, max_bytes: int
 ) -> list[Pending]:
     """Rows that the replica does not have; as for `Local`."""
     condition, names = "", sorted(kinds or ())
     if kinds is not None:
         condition = f"AND kind IN ({', '.join('?' * len(names))})"
     waiting = db.execute(
-        f"SELECT kind, id, seen FROM outbox WHERE (kind, id) > (?, ?) AND refused IS NULL"
-        f" {condition} ORDER BY kind, id LIMIT ?",
-        (*after, *names, limit),
+        f"SELECT kind, id, seen FROM outbox WHERE refused IS NULL {condition}"
+        " ORDER BY kind, id LIMIT ?",
+        (*names, limit),
     ).fetchall()
     pendings: list[Pending] = []
     room = max_bytes

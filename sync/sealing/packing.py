@@ -61,7 +61,6 @@ _OTHER_NAME: Final = 31
 _TEXT, _JSON, _HUNDREDTHS, _TIME, _NEAR = range(5)
 _FORM_BITS: Final = 3
 _SIZES: Final = {_TEXT: 0, _JSON: 0, _HUNDREDTHS: 1, _TIME: 7, _NEAR: 4}
-_SIZES_OF_FIELDS: Final = bytes(_SIZES.get(field & 7, 0) for field in range(256))
 _IN_HUNDREDTHS: Final = {number / 100: number for number in range(1, 256)}
 # From 2004 to 2038 a time in seconds, as a float, is a whole number of these.
 _TICKS: Final = 1 << 22
@@ -151,7 +150,7 @@ def _unpacked(packed: bytes) -> tuple[str, Row]:
         place += _DEVICE_BYTES
     end = packed.index(0, place)
     fields, place = packed[place:end], end + 1
-    texts_begin = place + sum(fields.translate(_SIZES_OF_FIELDS))
+    texts_begin = place + sum(_SIZES[field & 7] for field in fields)
     unpacking = zlib.decompressobj(_WINDOW, zdict=_WORDS)
     joined = unpacking.decompress(packed[texts_begin:], _MOST_BYTES).decode()
     listed = joined.split("\0")
@@ -166,16 +165,15 @@ def _unpacked(packed: bytes) -> tuple[str, Row]:
     for field in fields:
         number, form = field >> _FORM_BITS, field & 7
         name = next(texts) if number == _OTHER_NAME else _NAMES[number]
+        size = _SIZES[form]
         if form == _TEXT:
             data[name] = next(texts)
         elif form == _JSON:
             data[name] = msgspec.json.decode(next(texts))
-        elif form == _HUNDREDTHS:
-            data[name], place = packed[place] / 100, place + 1
         else:
-            content, place = packed[place : place + _SIZES[form]], place + _SIZES[form]
+            content, place = packed[place : place + size], place + size
             ticks = int.from_bytes(content, "big", signed=True) + _ticks_of(at)
-            data[name] = ticks / _TICKS
+            data[name] = content[0] / 100 if form == _HUNDREDTHS else ticks / _TICKS
     clocks = Clocks((at, device), single.fields, single.deleted)
     return agent, Row(kind=kind, id=key, data=data, clocks=clocks)
 

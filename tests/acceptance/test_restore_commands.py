@@ -53,8 +53,7 @@ async def push(remote: Remote, *agents: str, number: int = 3) -> None:
     for agent in agents:
         replica = Replica(remote, agent)
         await replica.prepare(time.time())
-        rows = [replica.form.columns(row) for row in pending(number)]
-        await replica.push(rows, Device("d", "d"), 0, time.time())
+        await replica.push(pending(number), Device("d", "d"), 0, time.time())
     await remote.close()
 
 
@@ -133,8 +132,7 @@ def test_a_restored_memory_counts_its_categories_and_has_its_best_memories_warm(
         remote = FileRemote(tmp_path / "replica.db")
         replica = Replica(remote, "default")
         await replica.prepare(time.time())
-        rows = [replica.form.columns(row) for row in made]
-        await replica.push(rows, Device("d", "d"), 0, time.time())
+        await replica.push(made, Device("d", "d"), 0, time.time())
         await remote.close()
 
     asyncio.run(fill())

@@ -201,36 +201,6 @@ async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
     assert dict(there) == {form.key(*k)[1]: form.version(version_of(row)) for k, row in rows}
 
 
-async def test_the_next_rows_are_ready_before_an_answer_and_change_meanwhile(remote):
-    one, two = Member("one", remote), Member("two", remote)
-    one.store(*range(2500))
-    push, following, batches = one.replica.push, asyncio.Event(), []
-
-    async def watched(rows: Any, *args: Any) -> Any:
-        batches.append(len(rows))
-        if len(batches) < 3:
-            async with asyncio.timeout(10):
-                await following.wait()
-            one.store(2400, 2499 - len(batches), text=f"changed after {len(batches)}")
-        following.clear()
-        return await push(rows, *args)
-
-    pending = one.local.pending
-
-    async def pending_watched(*args: Any) -> Any:
-        rows = await pending(*args)
-        if len(args) > 3 and args[3] != ("", ""):
-            following.set()
-        return rows
-
-    one.replica.push, one.local.pending = watched, pending_watched  # type: ignore[method-assign]
-    await one.sync()
-    assert batches[:2] == [1000, 1000]
-    assert not one.local.outbox
-    await two.sync()
-    assert two.local.rows == one.local.rows
-
-
 async def test_only_urgent_kinds_are_sent_where_these_are_asked_for(remote):
     one, two = Member("one", remote), Member("two", remote)
     one.store(1)
