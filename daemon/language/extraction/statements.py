@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ...memory.indexing import index_words
 from ...memory.similarity import exact_key, fold, words
+from ..comparison import judge
 from ..cues import (
     WORD,
     Signal,
@@ -29,8 +30,8 @@ from ..secret_names import names_in
 from ..sentences import UNALTERED, plain, printable, sentences
 from ..speech import Role, Utterance, utterances
 from ..thesaurus import language_of
-from ..vocabulary import cue, not_topics
-from .corrections import DATE, corrected_within, denies, has_number, retracts
+from ..vocabulary import compiled, cue, not_topics
+from .corrections import DATE, INSTEAD, corrected_within, denies, has_number, retracts
 from .keeping import VALUE, is_passing
 
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
@@ -238,7 +239,7 @@ def _is_short(statement: SpokenSentence, most: int) -> bool:
 def worth_keeping(
     candidates: Iterable[SpokenSentence], aggression: float = 0.7
 ) -> list[SpokenSentence]:
-    """The statements that say enough, in order, each once."""
+    """The statements that say enough, in order, without those repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
     seen: set[object] = set()
     others: list[SpokenSentence] = []
@@ -246,6 +247,8 @@ def worth_keeping(
         if statement.worth < least or (gist := _gist(statement.text)) in seen:
             continue
         seen.add(gist)
+        if "correction" in statement.signals:
+            others = [other for other in others if not _corrects(statement, other)]
         others.append(statement)
     return others
 
@@ -395,3 +398,9 @@ def _gist(text: str) -> object:
     content = known - not_topics()
     denials = known & negations()
     return (content, bool(denials)) if len(content) >= _TELLING_WORDS else exact_key(text)
+
+
+def _corrects(newer: SpokenSentence, older: SpokenSentence) -> bool:
+    instead = compiled(INSTEAD).match(newer.text)
+    text = instead["new"] if instead else newer.text
+    return judge(older.text, text).relation == "contradiction"
