@@ -5,7 +5,7 @@ duplicate, in the same order but for a circumstance and equals; articles and wor
 same wherever they stand do not matter. A false contradiction ranks a true memory down, so each kind
 has a narrow rule:
 
-* a denial: the same statement with "not", "never", 不 …;
+* a denial: the same statement with "not", "never", 不, ない …;
 * an opposite: "enabled" for "disabled", "is open" for "is closed";
 * a changed value: of a code, an address, a time, "the gate code is 4711";
 * an exclusive claim: the place that somebody lives in;
@@ -24,6 +24,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -34,14 +35,19 @@ from ..memory.similarity import exact_key, jaccard
 from ..memory.similarity import words as words_of
 from .normal_form import Statement, gist_of, negations, read
 from .replacing import are_two_beings, replaces
-from .vocabulary import each, either, pairs, words
+from .vocabulary import compiled, each, either, pairs, words
 from .word_order import Difference, circumstance_moved, difference, equals_swapped
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
 
 _DIGIT: Final = re.compile(r"\d")
+# The verb endings that a denial may change: kana or Hangul.
+_ENDINGS: Final = re.compile("[\u3041-\u309f]{0,10}|[\uac00-\ud7a3 ]{0,10}")
 _LONGEST_VALUE: Final = 4
 _LONGEST_CLAIM: Final = 24
+# Letters of a word by which two statements are compared first, and how many words may differ.
+_BEGINNING: Final = 3
+_REWORDED: Final = 10
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -64,13 +70,16 @@ def judge(older: str, newer: str) -> Judgement:
 
 
 def _contradiction(older: str, newer: str) -> str:
-    # "A, not B" says A.
-    newer = _contrast().sub("", newer)
     first, other = read(older), read(newer)
     if first.asks or other.asks or first.open or other.open:
         return ""
+    contrasted = _contrasted(first, newer)
+    if contrasted is None:
+        return ""
     reason = (
-        _denial(first, other)
+        contrasted
+        or _denial(first, other)
+        or _denied_ending(first, other)
         or _changed(first, other)
         or _other_claim(first, other)
         or replaces(older, newer)
@@ -78,10 +87,32 @@ def _contradiction(older: str, newer: str) -> str:
     return "" if reason and are_two_beings(older, newer) else reason
 
 
+def _contrasted(older: Statement, newer: str) -> str | None:
+    """The reason if a newer text "A, not B" denies what the older says; None if it confirms it."""
+    match = _contrast().search(newer)
+    values = _values(older)
+    if match is None or not values:
+        return ""
+    confirmed = read(newer[: match.start()])
+    # The first word of a statement is no name by its capital letter alone.
+    contrast = read(f"not {match['denied']}")
+    denied = _values(contrast)
+    if denied and denied.isdisjoint(values) and values <= _values(confirmed):
+        return None
+    rest = {*gist_of(older)} - denied - {*gist_of(contrast)}
+    if older.negations or denied.isdisjoint(values) or not rest <= {*gist_of(confirmed)}:
+        return ""
+    return f"the newer denies '{_shown(tuple(sorted(values & denied)))}'"
+
+
 @cache
 def _contrast() -> re.Pattern[str]:
     denials = "|".join(map(re.escape, sorted(negations(), key=len, reverse=True)))
-    return re.compile(rf"[,;–—]\s*(?i:{denials})\s[^,;!?]*[A-ZÀ-Þ\d][^,;!?]*$")
+    return re.compile(rf"[,;–—]\s*(?:{denials})\s+(?P<denied>[^,;!?]+?)[.!]?$", re.IGNORECASE)
+
+
+def _values(statement: Statement) -> frozenset[str]:
+    return statement.names | {word for word in statement.words if _DIGIT.search(word)}
 
 
 def repeats(older: str, newer: str) -> Judgement:
@@ -89,7 +120,7 @@ def repeats(older: str, newer: str) -> Judgement:
     if exact_key(older) == exact_key(newer):
         return Judgement("duplicate", ("the same words",))
     statements = read(older), read(newer)
-    if statements[0].asks != statements[1].asks:
+    if statements[0].asks != statements[1].asks or not _may_repeat(*statements):
         return UNRELATED
     first, other = map(gist_of, statements)
     if not first:
@@ -105,10 +136,31 @@ def repeats(older: str, newer: str) -> Judgement:
     return Judgement("duplicate", (reason,)) if reason else UNRELATED
 
 
+def _may_repeat(first: Statement, other: Statement) -> bool:
+    """Whether most words begin alike; without it the wordings need not be compared."""
+    begins = (frozenset(word[:_BEGINNING] for word in item.words) for item in (first, other))
+    return len(next(begins) ^ next(begins)) <= _REWORDED
+
+
 def _denial(older: Statement, newer: Statement) -> str:
     if bool(older.negations) == bool(newer.negations) or older.core != newer.core:
         return ""
     return _denies(bool(newer.negations)) if sum(map(len, older.core)) >= 3 else ""
+
+
+def _denied_ending(older: Statement, newer: Statement) -> str:
+    """A denial by the ending of the verb, as in Japanese and Korean."""
+    if older.text.isascii() or newer.text.isascii():
+        return ""
+    ends, particles = compiled("{~denied_ending}"), compiled("{~particles}")
+    texts = [statement.text.rstrip("。.") for statement in (older, newer)]
+    denied = [ends.search(text) is not None for text in texts]
+    if denied[0] == denied[1]:
+        return ""
+    parts = difference(*(tuple(particles.sub("は", text)) for text in texts))
+    changed = ("".join(parts.older), "".join(parts.newer))
+    ending = len(parts.before) >= 2 and all(_ENDINGS.fullmatch(part) for part in changed)
+    return _denies(denied[1]) if ending else ""
 
 
 def _denies(newer_denies: bool) -> str:
@@ -181,18 +233,12 @@ def _ends_in_value_noun(sequence: tuple[str, ...]) -> bool:
 
 
 def _is_number(value: tuple[str, ...]) -> bool:
-    return any(_DIGIT.search(word) or word in _counting() for word in (value[0], value[-1]))
-
-
-@cache
-def _counting() -> frozenset[str]:
-    """Numbers, and weekdays but for those of every week, of which several may be true."""
-    return words("numbers") | {day for day in words("weekdays") if not day.endswith("s")}
+    return any(_DIGIT.search(word) or word in words("numbers") for word in (value[0], value[-1]))
 
 
 def _units(value: tuple[str, ...]) -> list[str]:
     """The units of a number: "2 cats" is not about "3 dogs"."""
-    others = _counting() | words("months") | words("links")
+    others = words("numbers") | words("months") | words("links")
     return [word for word in value if not _DIGIT.search(word) and word not in others]
 
 
@@ -228,10 +274,15 @@ def _claim(attribute: str, statement: Statement) -> tuple[str, tuple[str, ...]]:
     text = ("" if unspaced else " ").join(sequence)
     for pattern in _claims(attribute, unspaced):
         if match := pattern.match(text):
-            value = tuple(match["value"].split())
+            # A circumstance follows the value.
+            value = tuple(takewhile(_may_be_of_value, match["value"].split()))
             named = unspaced or not statement.names.isdisjoint(value[:1])
             return match["subject"], value if named and len(value) <= _LONGEST_VALUE else ()
     return "", ()
+
+
+def _may_be_of_value(word: str) -> bool:
+    return word not in words("after_values")
 
 
 @cache

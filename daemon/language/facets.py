@@ -16,7 +16,7 @@ import msgspec
 
 from ..memory.indexing import index_words
 from ..memory.similarity import fold
-from ..memory.stemming import word_terms
+from ..memory.stemming import STOP_WORDS, word_terms
 from .normal_form import Statement, negations, read
 from .openings import Finder
 from .vocabulary import compiled, cue, each, entries_of, not_topics, words
@@ -39,8 +39,11 @@ _UNSPACED_VALUES: Final = {
     "number": "{~value_number}",
 }
 _CONTENT: Final = frozenset({"topic", "single", "relative"})
+_OF: Final = frozenset({"of", "von", "vom", "de", "du", "del", "d'"})
 _NUMBER: Final = re.compile(r"[€$£#]?(\d(?:[\d.,:/-]*\d)?)([^\d\W]{0,3}|[€$£%])")
+_BLOCK: Final = re.compile(r"\+?\d{2,}")
 _DIGIT: Final = re.compile(r"\d")
+_UMLAUT: Final = re.compile("[äöüß]")
 UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
@@ -119,7 +122,7 @@ def sort_words(parts: SortedWords) -> None:
             parts.own = True
         elif sort in {"month", "weekday", "daypart", "number"}:
             _add_value(parts, sort, bare, before + "".join(after))
-        elif bare != word or _owns(parts, bare, sort, statement.words[at + 1 : at + 3]):
+        elif bare != word or _owns(parts, bare, sort, statement.words[max(0, at - 1) : at + 3]):
             parts.owners.add(stem_of(bare))
         elif sort != "single" and (
             bare in words("given_names") or (bare in statement.names and not nouns_large)
@@ -164,14 +167,17 @@ def _sort_of(word: str, before: str) -> str:
     return "light" if sort == "topic" and _tells_change(word) else sort
 
 
-def _owns(parts: SortedWords, word: str, sort: str, following: tuple[str, ...]) -> bool:
+def _owns(parts: SortedWords, word: str, sort: str, around: tuple[str, ...]) -> bool:
     """Whether a word names whose the matter is."""
     if sort == "relative":
         return True
     if word not in words("given_names"):
         return False
+    at = around.index(word) if word in around else 0
+    if at and around[0] in _OF:
+        return True
     is_first = not (parts.topics or parts.owners)
-    return is_first and not _introduces(following)
+    return is_first and not _introduces(around[at + 1 : at + 3])
 
 
 def _add_topic(parts: SortedWords, word: str, before: str) -> None:
@@ -201,16 +207,24 @@ def _add_number(parts: SortedWords, word: str, before: str, after: tuple[str, ..
         parts.values["number"].add(word)
     elif not words("months").isdisjoint((before, *after)):
         parts.values["date"].add(match[1])
+    elif _BLOCK.fullmatch(word) and _BLOCK.fullmatch(before) and parts.values.get("number"):
+        # A number in blocks is one value, as the phone number 0171 555 1234.
+        parts.values["number"] = {" ".join((*sorted(parts.values["number"]), word))}
     else:
         unit = match[2] or "".join(after)
         kind = f"number {unit}" if unit in words("measures") else "number"
+        if stem_of(before) in parts.names:
+            # "Postgres 16" is no value of a port.
+            kind = f"number {before}"
         parts.values[kind].add(match[1].replace(",", "").removesuffix(":00"))
 
 
 def _without_ending(word: str) -> str:
-    """A word without the ending of an owner: "Mum's", German "Annas", "Opas"."""
+    """A word without the ending of an owner: "Mum's", "parents'", German "Annas", "Opas"."""
     if word.endswith("'s"):
         return word[:-2]
+    if len(word) > 3 and word.endswith("s'"):
+        return word[:-1]
     bare = word[:-1]
     is_name = bare in words("given_names") or bare in words("relatives")
     if word.endswith("s") and is_name and word not in words("given_names"):
@@ -235,6 +249,8 @@ def _introduces(following: tuple[str, ...]) -> bool:
 
 def _has_large_nouns(statement: Statement) -> bool:
     """Whether capital letters begin all nouns, as in German."""
+    if _UMLAUT.search(statement.text):
+        return True
     return not (words("nouns_large") - words("was") - words("copulas")).isdisjoint(statement.words)
 
 
@@ -255,8 +271,19 @@ _CLAUSE: Final = re.compile(r"[,;:!?.](?:\s|$)|[,。;!?、]|\s-\s")
 _REASON: Final = re.compile(
     r"\s(?:because|since|after|weil|da|denn|seit|wegen|porque|parce que)\s", re.IGNORECASE
 )
+# What somebody is without, or has, at one time; the cues of both are in the lexicon.
+_STATES: Final = {
+    "meat": ("without_meat", "having_meat"),
+    "alcohol": ("without_alcohol", "having_alcohol"),
+    "smoking": ("without_smoking", "having_smoking"),
+    "marriage": ("without_marriage", "having_marriage"),
+}
 # The cues of a change.
 _OF_CHANGE: Final = ("changes", "ended", "turns")
+# Small words that never tell which attribute is meant.
+_EMPTY: Final = (
+    "light", "copulas", "articles", "helping", "links", "connecting", "now", "titles",
+)  # fmt: skip
 
 
 class Facets(SortedWords):
@@ -271,6 +298,13 @@ class Facets(SortedWords):
     def stems(self) -> set[str]:
         """The stems of all words."""
         return set(map(stem_of, self.statement.words))
+
+    @property
+    def frame(self) -> set[str]:
+        """The stems of small words that may tell which attribute is meant: "starts"."""
+        empty = STOP_WORDS.union(*map(words, _EMPTY))
+        small = (word for word in self.statement.words if is_small(word))
+        return {stem_of(word) for word in small if word not in empty}
 
     @property
     def without_reason(self) -> frozenset[str]:
@@ -305,9 +339,19 @@ class Facets(SortedWords):
     @property
     def ended(self) -> list[set[str]]:
         """The content of each clause that tells of an end: "sold the Golf"."""
+        if not self.tells("ended"):
+            return []
         clauses = _CLAUSE.split(self.statement.text)
         parts = (part for clause in clauses for part in cue("joins").pattern.split(clause))
         return [stems for part in parts if (stems := self.content & _ended(part))]
+
+    @property
+    def states(self) -> dict[str, bool]:
+        """For "meat", "smoking" and so on, whether it tells of being without, or of having it."""
+        having = {name: False for name, (_, having) in _STATES.items() if self.tells(having)}
+        return having | {
+            name: True for name, (without, _) in _STATES.items() if self.tells(without)
+        }
 
     def tells(self, name: str) -> bool:
         """Whether it has a cue of that name."""
@@ -327,7 +371,9 @@ def facets_of(text: str) -> Facets:
 @lru_cache(64)
 def claims_of(text: str) -> tuple[str, ...]:
     """The clauses of a text with several that tell of a change by themselves."""
-    clauses = (clause.strip() for part in _CLAUSE.split(text) for clause in _REASON.split(part))
+    clauses = [clause.strip() for part in _CLAUSE.split(text) for clause in _REASON.split(part)]
+    if len(clauses) < 2:
+        return ()
     return tuple(clause for clause in clauses if " " in clause and tells_change(clause))
 
 

@@ -25,7 +25,7 @@ from .facets import (
 )
 from .meaning import roles_in
 from .normal_form import LONGEST, negations, opposites, read
-from .vocabulary import compiled, cue, words
+from .vocabulary import compiled, cue, pairs, words
 
 _SHARE: Final = 0.5
 _MOST_TERMS: Final = 5
@@ -33,6 +33,15 @@ _MOST_TERMS: Final = 5
 _MOST_WORDS: Final = 24
 _MOST_WORDS_ALIKE: Final = 12
 _MOST_DIFFERENT: Final = 4
+# Cues of texts that may replace a text without a word of theirs; `older_NAME` has its words.
+_OF_OTHER_WORDS: Final = {
+    "resettled": "older_resettled",
+    "having_meat": "older_having_meat",
+    "without_alcohol": "older_without_alcohol",
+    "having_marriage": "older_having_marriage",
+}
+# Topics that only one of them has.
+_MOST_OTHER: Final = 2
 _NO_LABELS: Final = ("without_label", "self", "ours", "own_words")
 
 
@@ -51,9 +60,9 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     single = words("value_nouns") | words("single_nouns")
     terms = sorted(content_terms(text).values(), key=lambda term: term not in single)[:_MOST_TERMS]
     folded = text.lower()
-    # Where somebody lived may be told in other words.
-    if cue("resettled").any_in(folded):
-        terms += sorted(words("older_resettled"))
+    for name, table in _OF_OTHER_WORDS.items():
+        if cue(name).any_in(folded):
+            terms += sorted(words(table))
     terms += [word for word in folded.split() if word in words("measures")]
     return terms, True
 
@@ -103,10 +112,16 @@ def may_be_replaced(older: str, newer: str, changing: bool = True) -> bool:
     if not changing and newer.isascii():
         return len(one ^ other) <= _MOST_DIFFERENT
     # In other scripts these are pairs of characters.
-    if 3 * len(shared) >= min(len(one), len(other), 3):
-        return True
-    lived = any(word in older.lower() for word in words("older_resettled"))
-    return lived and cue("resettled").any_in(newer.lower())
+    return 3 * len(shared) >= min(len(one), len(other), 3) or _in_other_words(older, newer)
+
+
+def _in_other_words(older: str, newer: str) -> bool:
+    """Whether a text may replace others without a word of its own, such as "vegetarian"."""
+    spoken, folded = older.lower(), newer.lower()
+    return any(
+        any(word in spoken for word in words(table)) and cue(name).any_in(folded)
+        for name, table in _OF_OTHER_WORDS.items()
+    )
 
 
 def replaces(older_text: str, newer_text: str) -> str:
@@ -150,22 +165,28 @@ def _is_no_label(word: str) -> bool:
 
 def _replaces(older: Facets, newer: Facets) -> str:
     shared = _shared(older, newer)
-    if not ((shared or newer.changes) and _one_subject(older, newer)) or newer.open:
+    may_apply = shared or newer.changes or newer.states
+    if not (may_apply and _one_subject(older, newer)) or newer.open:
         return ""
+    if state := _other_state(older, newer):
+        return state
     if not shared:
         return _moved(older, newer) or _bare_value(older, newer)
     if successor := _succeeded(older, newer, shared):
         return successor
+    if _other_modifier(older, newer, shared):
+        return ""
     return (
         _ended(older, newer)
         or _denied(older, newer, shared)
         or _changed(older, newer, shared)
         or _moved(older, newer)
+        or _same_frame(older, newer, shared)
     )
 
 
 def _one_subject(older: Facets, newer: Facets) -> bool:
-    if older.returns != newer.returns:
+    if older.returns != newer.returns or _poles_apart(older, newer):
         return False
     if older.owners and newer.owners:
         return not older.owners.isdisjoint(newer.owners | newer.names) or not (
@@ -184,6 +205,36 @@ def are_two_beings(older_text: str, newer_text: str) -> bool:
         return False
     beings, others = (dict(roles_in(text)) for text in (older_text, newer_text))
     return any(others.get(code, name) != name for code, name in beings.items())
+
+
+def _poles_apart(older: Facets, newer: Facets) -> bool:
+    """Whether the statements name two ends of one thing: "opens at", "closes at"."""
+    one, other = older.stems - newer.stems, newer.stems - older.stems
+    return any(not pole.isdisjoint(one) and not pole.isdisjoint(other) for pole in pairs("poles"))
+
+
+def _other_state(older: Facets, newer: Facets) -> str:
+    """The reason if the statements name two states that exclude each other."""
+    if bool(older.owners) != bool(newer.owners) or (older.own and _is_of_another(older, newer)):
+        return ""
+    states = newer.states
+    for name, without in older.states.items():
+        # What somebody had may end unsaid; what one was without begins again with a word.
+        if states.get(name, without) != without and (newer.changes or not without):
+            return f"another state: {name}"
+    return ""
+
+
+def _is_of_another(older: Facets, newer: Facets) -> bool:
+    """Whether the newer begins with somebody else who is something: "Henning is divorced"."""
+    words_of = newer.statement.words
+    return (
+        len(words_of) > 1
+        and words_of[1] in words("copulas")
+        and not newer.own
+        and not is_small(words_of[0])
+        and stem_of(words_of[0]) not in older.stems
+    )
 
 
 def _shared(older: Facets, newer: Facets) -> frozenset[str]:
@@ -290,11 +341,27 @@ def _may_be_of_one_kind(older: Facets, newer: Facets, shared: frozenset[str]) ->
 
 
 def _is_single(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
-    """Whether both name the same noun of which one has one at a time."""
+    """Whether both name the same noun of which one has one at a time, and little else."""
+    if max(len(_rest(older, shared)), len(_rest(newer, shared))) > _MOST_OTHER:
+        return False
     return any(
         len(shared) > 1 or older.modifiers.get(noun) == newer.modifiers.get(noun)
         for noun in older.single & shared
     )
+
+
+def _same_frame(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
+    """The reason if the same words give a noun with one value at a time two numbers."""
+    if _rest(older, shared) or _rest(newer, shared) or older.single.isdisjoint(shared):
+        return ""
+    if older.names != newer.names or older.frame != newer.frame:
+        return ""
+    for facets in (older, newer):
+        past = not words("was").isdisjoint(facets.statement.words)
+        if facets.labels or len(facets.values) > 1 or past:
+            return ""
+    differing = _differing(older, newer)
+    return f"another {differing}" if differing else ""
 
 
 def _moved(older: Facets, newer: Facets) -> str:
@@ -326,6 +393,12 @@ def _kinds(facets: Facets) -> set[str]:
     kinds = set(facets.values)
     letters = any(value[:1].isalpha() for value in facets.values.get("number", ()))
     return kinds | {"name"} if facets.names or letters else kinds
+
+
+def _other_modifier(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
+    """Whether a word stands for two things: "garage code", "alarm code"."""
+    both = older.modifiers.keys() & newer.modifiers.keys() & shared
+    return any(older.modifiers[stem] != newer.modifiers[stem] for stem in both)
 
 
 def _rest(facets: Facets, shared: frozenset[str]) -> list[str]:
