@@ -222,6 +222,9 @@ class Scheduler:
                     async with self._agents.use(agent, create=False, quietly=True) as store:
                         if job.agents == "open":
                             await job.run(store)
+                        elif store.refused:
+                            # A run could not be recorded; the refusal itself is reported.
+                            delay = _LONGEST_PAUSE
                         else:
                             delay = await self._catch_up(key, store, was_open=is_open)
             if lane.failures:

@@ -365,6 +365,9 @@ class AgentStore:
     async def _leave_standby(self) -> None:
         async with self._repairing:
             await self._write_health.leave_standby()
+            # Opened beside the standby readers, it may share their lock file, which they may only
+            # read: SQLite refuses its writes as long as it stays open.
+            await self.leave_chunks()
             try:
                 self._engine = await self._start()
             except (DiskFull, ReadOnly) as error:

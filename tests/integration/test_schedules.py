@@ -288,6 +288,19 @@ async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(wo
     assert (await world.record("ana", "quick")).error == ""
 
 
+async def test_while_the_disk_refuses_writes_runs_wait_and_only_the_refusal_is_told(world):
+    await world.store("ana")
+    await world.live(1)
+    async with world.agents.use("ana", create=False) as store:
+        with pytest.raises(DiskFull), store._write_health.reporting():
+            raise DiskFull("the disk is full")
+    assert await world.live(4) == []
+    assert [problem.message for problem in world.problems.current()] == ["the disk is full"]
+    await store.check_files()
+    assert modes(await world.live(0.1)) == [("quick", 5.02)]
+    assert world.problems.current() == []
+
+
 async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world):
     await world.store("ana")
     await world.live(1)
