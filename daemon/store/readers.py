@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from ..errors import DiskFull, ReadOnly, ShuttingDown, ThermoclineError, TooSlow
+from ..errors import DiskFull, ReadOnly, ShuttingDown, ThermoclineError, TooSlow, Unavailable
 from ..runtime.problems import Problems
 from .database import meta
 from .database.memory_database import connect_reader, translate
@@ -71,6 +71,14 @@ class _Slots:
         self._free += 1
 
 
+# Whether it has no connection, its number, its connection.
+_Place: TypeAlias = tuple[bool, int, sqlite3.Connection | None]
+
+
+class _Connected(Exception):
+    """No further connection can be opened, for want of files, but there is one already."""
+
+
 class Readers:
     """Connections that are opened on demand and reused.
 
@@ -89,10 +97,12 @@ class Readers:
         self._path = path
         self._threads = threads
         self._connect = connect
-        self._idle: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
-        for _ in range(limit):
-            self._idle.put(None)
+        # Connections come before places that have none yet.
+        self._idle: queue.PriorityQueue[_Place] = queue.PriorityQueue()
+        for number in range(limit):
+            self._idle.put((True, number, None))
         self._limit = limit
+        self._connected = False
         self._free = _Slots(limit)
         # Long reads leave a connection to others, if there are several.
         self._long = _Slots(max(1, limit - 1))
@@ -116,15 +126,18 @@ class Readers:
                 await slots.enter_async_context(self._long)
             await slots.enter_async_context(self._free)
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._run, read, seconds)
+            with contextlib.suppress(_Connected):
+                return await loop.run_in_executor(self._threads, self._run, read, seconds)
+            # Keeping its slot, it waits until another reader gives a connection back.
+            return await self.run(read, seconds)
 
     def _run(self, read: Callable[[sqlite3.Connection], T], seconds: float | None) -> T:
-        db = self._idle.get()
+        _, number, db = self._idle.get()
         try:
             if self._closed:
                 raise ShuttingDown(f"cannot read {self._path}: it is closed")
             if db is None:
-                db = self._connect(self._path)
+                db = self._new_connection()
             db.execute("BEGIN")
             until = math.inf if seconds is None else time.monotonic() + seconds
             if seconds is not None:
@@ -145,19 +158,30 @@ class Readers:
         except sqlite3.Error as error:
             raise translate(error, self._path) from error
         finally:
-            self._idle.put(db)
+            self._idle.put((db is None, number, db))
+
+    def _new_connection(self) -> sqlite3.Connection:
+        try:
+            db = self._connect(self._path)
+        except Unavailable as error:
+            if self._connected:
+                raise _Connected from error
+            raise
+        self._connected = True
+        return db
 
     def renew(self, between: Callable[[], None]) -> None:
         """Close every connection and call `between`; connections reopen on demand. Blocking."""
         taken = [self._idle.get() for _ in range(self._limit)]
         try:
-            for db in taken:
+            for _, _, db in taken:
                 if db is not None:
                     db.close()
+            self._connected = False
             between()
         finally:
-            for _ in taken:
-                self._idle.put(None)
+            for _, number, _ in taken:
+                self._idle.put((True, number, None))
 
     def close(self) -> None:
         """Wait for running readers, close the connections, refuse waiting readers. Blocking."""

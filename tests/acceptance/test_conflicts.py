@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, next_millisecond
 from shells import Shell
 
 from thermocline.daemon.client import Client
@@ -49,6 +49,7 @@ def conflict(pair: Pair, *, wins: str) -> str:
     first, second = (pair.there, pair.here) if wins == "laptop" else (pair.here, pair.there)
     text = {pair.here: "the ferry leaves at ten", pair.there: "the ferry leaves at eleven"}
     first.update(key, text=text[first])
+    next_millisecond()
     second.update(key, text=text[second])
     pair.sync()
     return key

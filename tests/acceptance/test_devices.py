@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import wait_until
+from daemon_process import next_millisecond, wait_until
 from device import Device
 from world import World
 
@@ -179,6 +179,7 @@ def test_a_text_changed_here_and_something_else_there_are_both_kept(pair, world)
 def test_of_one_field_changed_on_both_the_later_change_stays(pair, world):
     here, there, key = pair
     here.edit(key, text="the ferry leaves at ten")
+    next_millisecond()
     there.edit(key, text="the ferry leaves at eleven")
     assert world.heal().memories[key]["text"] == "the ferry leaves at eleven"
 
@@ -186,6 +187,7 @@ def test_of_one_field_changed_on_both_the_later_change_stays(pair, world):
 def test_the_value_that_lost_is_in_the_history_of_the_memory(pair, world):
     here, there, key = pair
     here.edit(key, text="the ferry leaves at ten")
+    next_millisecond()
     there.edit(key, text="the ferry leaves at eleven")
     world.heal()
     assert any("at ten" in str(device.history(key)) for device in world.devices)
@@ -238,6 +240,7 @@ def test_a_merge_stays_when_what_another_device_had_merged_the_same_into_is_forg
     world.heal()
     for other in others:
         here.merge(other, key)
+        next_millisecond()
         there.merge(other, into)
     there.forget(key)
     found = world.heal().memories

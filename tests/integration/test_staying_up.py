@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+MANY = [{"text": f"the gate code is {number}"} for number in range(300)]
 HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -21,11 +22,16 @@ def codes(one: Any) -> set[str]:
 
 def call_over(one: Any, agent: str, **fields: str) -> Any:
     """Recall with a `query`, or store a `text`."""
+    send_call(one, agent, **fields)
+    return one.answer("POST")
+
+
+def send_call(one: Any, agent: str, **fields: str) -> None:
+    """Likewise, without reading the answer."""
     body = json.dumps(fields).encode()
     path = "/api/recall" if "query" in fields else "/api/memory"
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Agent: {agent}\r\n"
     one.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    return one.answer("POST")
 
 
 def _open_files(pid: int) -> int:
@@ -61,6 +67,25 @@ def test_a_daemon_that_may_open_no_more_files_serves_those_it_has_and_recovers(
     eventually(lambda: not codes(one), "all is well again")
     assert call_over(one, "newcomer", text="of another agent").status == 201
     assert "Traceback" not in daemon.log.read_text()
+
+
+def test_two_who_ask_at_once_are_answered_by_a_daemon_that_may_open_no_more_files(
+    daemon, wire, calls_of
+):
+    calls_of(daemon)("POST", "/api/memory/batch", {"memories": MANY})
+    assert daemon.process is not None
+    pid, both = daemon.process.pid, [wire(daemon.socket) for _ in range(2)]
+    assert ask(both[:1]) == [200]
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (_open_files(pid), before[1]))
+    assert [ask(both) for _ in range(10)] == [[200, 200]] * 10
+
+
+def ask(wires: list[Any]) -> list[int]:
+    """Send a question over each before any is answered; the statuses of the answers."""
+    for one in wires:
+        send_call(one, "default", query="gate code")
+    return [one.answer("POST").status for one in wires]
 
 
 @pytest.fixture
