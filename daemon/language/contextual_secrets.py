@@ -25,7 +25,7 @@ _WEIGHTS: Final = Path(__file__).with_name("contextual_secrets.toml")
 # The logarithm of the odds above which a candidate is a secret. In a talk nobody chose what is
 # kept of it, so that a secret that stays is the greater fault.
 _THRESHOLD: Final = 0.2
-_IN_TALK: Final = -0.6
+_IN_TALK: Final = -0.48
 _NEAR_WORDS: Final = 3
 # On either side; a text of nothing but names is read in good time.
 _MOST_NAMES: Final = 8
