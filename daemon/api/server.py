@@ -12,7 +12,6 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ _ACCEPTED_AT_ONCE: Final = 4
 _LARGE_BODIES: Final = 16
 _NOT_ACCEPTED: Final = "not_accepted"
 # The same as in asyncio.
+_RETRY_SECONDS: Final = 1.0
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _log = logging.getLogger(__name__)
 
@@ -170,8 +170,20 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
 async def listen(server: Server, bound: socket.socket, problems: Problems) -> asyncio.Server:
     """Serve the connections to `bound`; report when no more can be accepted."""
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(partial(_failed, problems))
-    server.accepted = partial(problems.clear, _NOT_ACCEPTED, "/socket")
+    retry_at = 0.0
+
+    def failed(_: object, context: dict[str, Any]) -> None:
+        nonlocal retry_at
+        if _failed(problems, context):
+            retry_at = loop.time() + _RETRY_SECONDS
+
+    def accepted() -> None:
+        # Those that were accepted before it failed are opened only afterwards.
+        if loop.time() >= retry_at:
+            problems.clear(_NOT_ACCEPTED, "/socket")
+
+    loop.set_exception_handler(failed)
+    server.accepted = accepted
     # Python 3.13 would remove the file when it closes, though it may be systemd's.
     keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
     # asyncio accepts a whole backlog at once and serves no caller meanwhile; the kernel's queue may
@@ -183,10 +195,10 @@ async def listen(server: Server, bound: socket.socket, problems: Problems) -> as
     return listening
 
 
-def _failed(problems: Problems, _: object, context: dict[str, Any]) -> None:
+def _failed(problems: Problems, context: dict[str, Any]) -> bool:
     """Log an error outside any call; asyncio would log its message, which may quote a text.
 
-    After a failure to accept a connection, asyncio listens again a second later.
+    True: no connection could be accepted. asyncio listens again `_RETRY_SECONDS` later.
     """
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in _EXHAUSTED and "socket" in context:
@@ -196,10 +208,11 @@ def _failed(problems: Problems, _: object, context: dict[str, Any]) -> None:
             f"cannot accept connections: {os.strerror(error.errno)}",
             "close some, or raise the limit of open files (LimitNOFILE)",
         )
-        return
+        return True
     kind, where = ("an error", "") if error is None else fault_of(error)
     text = "%s: %s\n%s"
     _log.error(text, context.get("message"), kind, where, extra={"action": "unhandled"})
+    return False
 
 
 def _clear(path: Path) -> None:
