@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from thermocline.sync import Remote, Waiting
+from thermocline.sync import Remote, Replica, Waiting
+from thermocline.sync.page_process import ProcessReplica, Source
 
 from ..cloud.account import Account, Secret, account_of, complete, without_token
 from ..cloud.databases import connect, our_errors
@@ -107,6 +108,11 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
             await _ask(keychain, await keychain.recovery_entry(remote), request)
         return keychain
 
+    def in_process(replica: Replica, keyring: bytes) -> ProcessReplica:
+        token = account.token.reveal() if account.token is not None else None
+        source = Source(account.url, token, replica.agent, keyring)
+        return ProcessReplica(replica, source, partial(usage.count, account.url))
+
     joiner = Restorer(
         remote,
         account.url,
@@ -116,6 +122,7 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
         show=progress.show,
         waiting=Waiting(),
         open_keys=open_keys,
+        in_process=in_process,
     )
     try:
         return await joiner.join()

@@ -8,9 +8,11 @@ reading is enough.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,6 +30,7 @@ from thermocline.sync import (
     Waiting,
 )
 from thermocline.sync.failures import retrying
+from thermocline.sync.page_process import WORTH_ROWS, ProcessReplica
 from thermocline.sync.sealing import proofs
 
 from ..cloud.account import CREDENTIALS_FILE
@@ -111,10 +114,11 @@ class Restorer:
 
     `say` receives a line for people at each step, `show` a line that the next line replaces;
     `open_keys` finds the keys of a sealed replica, of which only sealed agents are restored:
-    anybody could have put others there.
+    anybody could have put others there. `in_process` has another process receive the pages of a
+    sealed replica, with its keyring.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators
         self,
         remote: Remote,
         url: str,
@@ -125,9 +129,11 @@ class Restorer:
         show: Callable[[str], None],
         waiting: Waiting,
         open_keys: Callable[[Remote], Awaitable[Keychain]],
+        in_process: Callable[[Replica, bytes], ProcessReplica],
     ) -> None:
         self._remote = remote
         self._open_keys = open_keys
+        self._in_process = in_process
         # The keys of a sealed replica.
         self._keychain: Keychain | None = None
         self._url = url
@@ -333,8 +339,14 @@ class Restorer:
             self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
-        exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
-        await self._patiently(exchange.receive)
+        with ExitStack() as stack:
+            is_long = rows - held >= WORTH_ROWS and (os.cpu_count() or 1) > 1
+            if is_long and self._keychain is not None:
+                ring = self._keychain.needed().encoded()
+                replica = stack.enter_context(self._in_process(replica, ring))
+            device = Device(replica.agent, "")
+            exchange = Exchange(staging, replica, device, frozenset(), time.time)
+            await self._patiently(exchange.receive)
 
     async def _compared(self, staging: Staging, replica: Replica) -> Differences:
         self._say(f"{replica.agent}: comparing the restored rows with the replica")

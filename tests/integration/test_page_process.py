@@ -1,0 +1,180 @@
+"""Pages that another process receives: the same as those received here, and never fewer."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sealing import RECOVERY_KEY, DeviceKeys, owner
+
+from thermocline.daemon.cloud import command, join
+from thermocline.daemon.cloud.join import RestoreRequest
+from thermocline.sync import (
+    Clocks,
+    Device,
+    FileRemote,
+    Pending,
+    Remote,
+    Replica,
+    Result,
+    Row,
+    SqlStatement,
+    TryLater,
+    Usage,
+    stamp_at,
+    turso,
+    version_of,
+)
+from thermocline.sync.page_process import ProcessReplica, Source
+from thermocline.sync.replica import Page
+
+AGENT = "default"
+ROWS = 40
+DEADLINE_SECONDS = 60.0
+# JSON has it, and what the processes exchange has not.
+VERY_LARGE = 1 << 70
+
+
+class Counting:
+    """A remote that counts what is asked here, and can be out of reach from here."""
+
+    def __init__(self, inner: Remote) -> None:
+        self.inner = inner
+        self.asked = 0
+        self.is_away = False
+
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
+        self.asked += 1
+        if self.is_away:
+            raise TryLater("offline")
+        return await self.inner.batch(statements)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+def pending(number: int, **data: Any) -> Pending:
+    fields = {
+        "text": f"Ana likes number {number} — ça et là",
+        "created_at": 1.5,
+        "updated_at": 1.5,
+    } | data
+    row = Row(
+        kind="memory",
+        id=f"m{number:03d}",
+        data=dict(sorted(fields.items())),
+        clocks=Clocks((stamp_at(1e9 + number), "d"), {"text": (stamp_at(2e9), "e")}),
+    )
+    return Pending(row, version_of(row) or "", None)
+
+
+async def fill(remote: Remote, **data: Any) -> Replica:
+    """The sealed replica of an agent, with its rows, one of them with more data."""
+    keys = DeviceKeys("d", owner())
+    replica = keys.replica(remote, AGENT)
+    await replica.prepare(time.time())
+    await keys.publish(remote)
+    rows = [pending(number) for number in range(ROWS)]
+    rows[7] = pending(7, **data)
+    await replica.push(rows, Device("d", "d"), 0, time.time())
+    return replica
+
+
+@pytest.fixture(params=["file", "server"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A filled replica, whose remote counts, and from where another process receives it."""
+    url = f"file:{tmp_path / 'replica.db'}"
+    inner: Remote = FileRemote(tmp_path / "replica.db")
+    if request.param == "server":
+        url = request.getfixturevalue("sqld").url
+        inner = await turso.connect(url)
+    remote = Counting(inner)
+    replica = await fill(remote, data={"of": VERY_LARGE})
+    yield replica, Source(url, None, AGENT, owner().encoded()), remote
+    await remote.close()
+
+
+async def started(replica: ProcessReplica, remote: Counting) -> None:
+    """Wait until the process delivers pages."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        asked = remote.asked
+        await replica.page(0, 1)
+        if remote.asked == asked:
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("the process delivers nothing")
+
+
+async def test_pages_are_those_received_here_before_and_after_it_has_started(place):
+    here, source, remote = place
+    used: list[Usage] = []
+    expected = [await here.page(first, first + 5) for first in range(0, ROWS, 5)]
+    assert sum(len(page.rows) for page in expected) == ROWS
+    with ProcessReplica(here, source, used.append) as replica:
+        assert await replica.page(0, ROWS) == await here.page(0, ROWS)
+        await started(replica, remote)
+        pages = [replica.page(first, first + 5) for first in range(0, ROWS, 5)]
+        assert await asyncio.gather(*pages) == expected
+    assert source.url.startswith("file:") or sum(usage.rows_read for usage in used) >= ROWS
+
+
+async def test_only_what_it_cannot_deliver_is_received_here(place):
+    here, source, remote = place
+    with ProcessReplica(here, source, lambda _: None) as replica:
+        await started(replica, remote)
+        remote.asked = 0
+        remote.is_away = True
+        assert len((await replica.page(8, ROWS)).rows) == ROWS - 8
+        with pytest.raises(TryLater):
+            await replica.page(0, 8)
+        assert remote.asked == 1
+
+
+async def test_a_page_that_nobody_awaits_any_more_is_not_taken_for_the_next(place):
+    here, source, remote = place
+    with ProcessReplica(here, source, lambda _: None) as replica:
+        await started(replica, remote)
+        left = [asyncio.create_task(replica.page(first, first + 1)) for first in range(4)]
+        await asyncio.sleep(0)
+        for task in left:
+            task.cancel()
+        assert await replica.page(20, 30) == await here.page(20, 30)
+
+
+async def test_without_the_process_all_is_received_here(place):
+    here, source, remote = place
+    expected: Page = await here.page(0, ROWS)
+    with ProcessReplica(here, source, lambda _: None) as replica:
+        await started(replica, remote)
+        replica.process.kill()
+        replica.process.wait()
+        assert await replica.page(0, ROWS) == expected
+        assert await replica.page(0, ROWS) == expected
+    wrong = Source("file:/nowhere/at/all", None, AGENT, owner().encoded())
+    with ProcessReplica(here, wrong, lambda _: None) as replica:
+        assert await replica.page(0, ROWS) == expected
+
+
+def test_a_restore_of_many_sealed_rows_starts_and_ends_it(tmp_path, monkeypatch):
+    began: list[ProcessReplica] = []
+
+    class Noted(ProcessReplica):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            began.append(self)
+
+    monkeypatch.setattr(join, "WORTH_ROWS", ROWS)
+    monkeypatch.setattr(command, "ProcessReplica", Noted)
+    asyncio.run(fill(FileRemote(tmp_path / "replica.db")))
+    url = f"file:{tmp_path / 'replica.db'}"
+    outcome = command.from_replica(
+        RestoreRequest(state_dir=tmp_path / "state", url=url, recovery_key=RECOVERY_KEY)
+    )
+    assert [restored.rows for restored in outcome.restored] == [ROWS]
+    assert [each.process.returncode for each in began] == [-signal.SIGKILL]
