@@ -25,6 +25,7 @@ _PAGES_AHEAD: Final = 4
 _LEAST_BYTES: Final = 20_000
 # A round ends even if rows keep changing while they are sent.
 _MOST_SMALL_PUSHES: Final = 20
+_SMALL_ROWS: Final = 1000
 _MOST_NOTES: Final = 10
 _DAY: Final = 86_400.0
 
@@ -224,7 +225,7 @@ class Exchange:
             pending = await self._local.pending(kinds, MOST_ROWS, self._room)
             if not pending:
                 return True
-            small += len(pending) < MOST_ROWS
+            small += len(pending) < _SMALL_ROWS
             if batch := await self._sendable(pending, tally):
                 poll = await self._push(batch, link, tally)
                 if poll.epoch != link.epoch:

@@ -34,7 +34,7 @@ _REQUEST: Final = struct.Struct(">qq")
 _LENGTH: Final = struct.Struct(">q")
 
 
-class Source(msgspec.Struct, frozen=True):
+class PageSource(msgspec.Struct, frozen=True):
     """Whose pages are received, and with what."""
 
     url: str  # complete
@@ -58,7 +58,9 @@ class ProcessReplica(Replica):
     used of the remote.
     """
 
-    def __init__(self, replica: Replica, source: Source, count: Callable[[Usage], None]) -> None:
+    def __init__(
+        self, replica: Replica, source: PageSource, count: Callable[[Usage], None]
+    ) -> None:
         super().__init__(replica.remote, replica.agent, form=replica.form, keys=replica.keys)
         self._count = count
         self._socket, theirs = socket.socketpair()
@@ -121,7 +123,7 @@ async def _serve(connection: socket.socket) -> None:
     """Answer in the order of the requests; several pages are received at once."""
     reader, writer = await asyncio.open_connection(sock=connection)
     [length] = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-    source = msgspec.msgpack.decode(await reader.readexactly(length), type=Source)
+    source = msgspec.msgpack.decode(await reader.readexactly(length), type=PageSource)
     used: list[Usage] = []
     replica = _replica(source, await _connect(source, used.append))
     requested: asyncio.Queue[asyncio.Task[Page | None]] = asyncio.Queue()
@@ -158,7 +160,7 @@ def _encoded(answer: _Answer) -> bytes:
         return msgspec.msgpack.encode(_Answer(None, answer.used))
 
 
-async def _connect(source: Source, count: Callable[[Usage], None]) -> Remote:
+async def _connect(source: PageSource, count: Callable[[Usage], None]) -> Remote:
     if source.url.startswith(_FILE):
         return FileRemote(Path(source.url.removeprefix(_FILE)))
     from .turso import connect  # noqa: PLC0415 - it loads the client
@@ -166,7 +168,7 @@ async def _connect(source: Source, count: Callable[[Usage], None]) -> Remote:
     return await connect(source.url, source.token, count=count)
 
 
-def _replica(source: Source, remote: Remote) -> Replica:
+def _replica(source: PageSource, remote: Remote) -> Replica:
     from .sealing.keyring import decoded_keyring  # noqa: PLC0415 - it loads PyNaCl
     from .sealing.sealed_rows import SealedRows  # noqa: PLC0415 - likewise
 

@@ -20,7 +20,7 @@ from .ports import Cursor, Remote, SqlStatement, pages, rows_of, whole
 from .row_format import COLUMNS, Pending, Received, RowFormat, Unreadable, Value
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
-MOST_ROWS: Final = 1000
+MOST_ROWS: Final = 2000
 MOST_BYTES: Final = 1_000_000
 TOMBSTONE_SECONDS: Final = 90 * 86_400
 

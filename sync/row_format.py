@@ -25,6 +25,13 @@ class Pending(msgspec.Struct, frozen=True):
     # The digest of the version that the remote had when this device last saw it; None: the remote
     # had none. A push only replaces this version.
     seen: str | None
+    # Its data and clocks, if they are known, as `Row.encoded` returns them.
+    encoded: tuple[str | None, str] | None = None
+
+    @property
+    def texts(self) -> tuple[str | None, str]:
+        """Its data and clocks as JSON."""
+        return self.encoded or self.row.encoded()
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -66,7 +73,7 @@ class RowFormat:
 
     def columns(self, row: Pending) -> Columns:
         """A row as it is written there."""
-        return (*row.row.key, row.seen, row.version, *row.row.encoded())
+        return (*row.row.key, row.seen, row.version, *row.texts)
 
     def size(self, row: Pending) -> int:
         """The bytes that a row takes in a push; `ValueError` says why it cannot be sent."""
@@ -119,7 +126,7 @@ def size_of(pending: Pending) -> int:
     if "\0" in pending.row.kind or "\0" in pending.row.id:
         raise ValueError("its name holds a NUL character")
     try:
-        written = (*pending.row.key, pending.seen, pending.version, *pending.row.encoded())
+        written = (*pending.row.key, pending.seen, pending.version, *pending.texts)
         return 70 + len(msgspec.json.encode(written))
     except (ValueError, TypeError, RecursionError):
         raise ValueError("it cannot be written as JSON") from None

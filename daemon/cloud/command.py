@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from thermocline.sync import Remote, Replica, Waiting
-from thermocline.sync.page_process import ProcessReplica, Source
+from thermocline.sync.page_process import PageSource, ProcessReplica
 
 from ..cloud.account import Account, Secret, account_of, complete, without_token
 from ..cloud.databases import connect, our_errors
@@ -110,7 +110,7 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
 
     def in_process(replica: Replica, keyring: bytes) -> ProcessReplica:
         token = account.token.reveal() if account.token is not None else None
-        source = Source(account.url, token, replica.agent, keyring)
+        source = PageSource(account.url, token, replica.agent, keyring)
         return ProcessReplica(replica, source, partial(usage.count, account.url))
 
     joiner = Restorer(

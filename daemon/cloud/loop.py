@@ -65,6 +65,9 @@ class AgentLocal:
         return await self.read(read)
 
     async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
+        while len(rows) > self.rows_at_once:
+            part, rows = rows[: self.rows_at_once], rows[self.rows_at_once :]
+            await self.write(partial(outbox.taken, rows=part, link=None))
         await self.write(partial(outbox.taken, rows=rows, link=link))
 
     async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:

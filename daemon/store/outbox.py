@@ -19,6 +19,7 @@ from .database import rows as stored
 from .database.memory_database import first_value
 from .database.transaction import Transaction
 from .kinds import kind_of
+from .records import memory_rows
 
 _LINK: Final = "link"
 _AT_ONCE: Final = 32
@@ -56,7 +57,7 @@ def pending(
         room -= len(data or "") + len(clocks) + len(row.id)
         if room < 0 and pendings:
             break
-        pendings.append(Pending(row, digest(data, clocks), seen))
+        pendings.append(Pending(row, digest(data, clocks), seen, (data, clocks)))
     return pendings
 
 
@@ -85,8 +86,11 @@ def refused(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     ).fetchall()
 
 
-def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor) -> None:
-    """The replica has these versions now. A row that has changed since stays pending."""
+def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor | None) -> None:
+    """The replica has these versions now. A row that has changed since stays pending.
+
+    Without a link others of the same push follow: until then its rows would be received again.
+    """
     same: list[tuple[str, str]] = []
     for row, current in zip(rows, _current(tx.db, (row.row.key for row in rows)), strict=True):
         if current == row.row:
@@ -98,7 +102,8 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor) -> None:
             (row.version, base, *row.row.key),
         )
     tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", same)
-    follow(tx, link)
+    if link is not None:
+        follow(tx, link)
 
 
 def over(tx: Transaction, rows: Sequence[Pending]) -> None:
@@ -143,8 +148,10 @@ def compare_again(tx: Transaction, names: Iterable[tuple[str, str]]) -> None:
 def offer_all(tx: Transaction, link: Cursor) -> None:
     """Start with another replica: mark every row as pending, without a known version there."""
     tx.db.execute("DELETE FROM outbox")
-    tx.db.executemany(
-        "INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL)", (row.key for row in every(tx.db))
+    tx.db.execute(
+        "INSERT INTO outbox SELECT ?, id, NULL, NULL, NULL FROM memories"
+        " UNION ALL SELECT kind, id, NULL, NULL, NULL FROM rows",
+        (memory_rows.KIND.name,),
     )
     follow(tx, link)
 

@@ -30,7 +30,7 @@ from thermocline.sync import (
     turso,
     version_of,
 )
-from thermocline.sync.page_process import ProcessReplica, Source
+from thermocline.sync.page_process import PageSource, ProcessReplica
 from thermocline.sync.replica import Page
 
 AGENT = "default"
@@ -95,7 +95,7 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         inner = await turso.connect(url)
     remote = Counting(inner)
     replica = await fill(remote, data={"of": VERY_LARGE})
-    yield replica, Source(url, None, AGENT, owner().encoded()), remote
+    yield replica, PageSource(url, None, AGENT, owner().encoded()), remote
     await remote.close()
 
 
@@ -156,7 +156,7 @@ async def test_without_the_process_all_is_received_here(place):
         replica.process.wait()
         assert await replica.page(0, ROWS) == expected
         assert await replica.page(0, ROWS) == expected
-    wrong = Source("file:/nowhere/at/all", None, AGENT, owner().encoded())
+    wrong = PageSource("file:/nowhere/at/all", None, AGENT, owner().encoded())
     with ProcessReplica(here, wrong, lambda _: None) as replica:
         assert await replica.page(0, ROWS) == expected
 
