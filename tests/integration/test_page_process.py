@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import wait_until
+from machine import is_gone
 from sealing import RECOVERY_KEY, DeviceKeys, owner
 
 from thermocline.daemon.cloud import command, join
@@ -159,6 +163,33 @@ async def test_without_the_process_all_is_received_here(place):
     wrong = PageSource("file:/nowhere/at/all", None, AGENT, owner().encoded())
     with ProcessReplica(here, wrong, lambda _: None) as replica:
         assert await replica.page(0, ROWS) == expected
+
+
+# Prints the number of the process, and ends as if killed, once it is told to.
+STARTER = """
+import os, sys
+from pathlib import Path
+from thermocline.sync import FileRemote
+from thermocline.sync.page_process import PageSource, ProcessReplica
+from thermocline.sync.replica import Replica
+url, keyring = sys.argv[1], bytes.fromhex(sys.argv[2])
+replica = Replica(FileRemote(Path(url.removeprefix("file:"))), "default")
+started = ProcessReplica(replica, PageSource(url, None, "default", keyring), print)
+started._started.result()
+print(started.process.pid, flush=True)
+sys.stdin.read()
+os._exit(1)
+"""
+
+
+def test_it_ends_with_the_one_that_has_started_it(tmp_path):
+    url = f"file:{tmp_path / 'replica.db'}"
+    command = [sys.executable, "-c", STARTER, url, owner().encoded().hex()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        assert not is_gone(pid)
+    wait_until(lambda: is_gone(pid), "the process has ended")
 
 
 def test_a_restore_of_many_sealed_rows_starts_and_ends_it(tmp_path, monkeypatch):
