@@ -185,6 +185,11 @@ def is_of_self(text: str) -> bool:
     return not words("self").isdisjoint(re.findall(r"[^\W\d_]+", text.lower()))
 
 
+def is_of_us(text: str) -> bool:
+    """Whether the speaker speaks of themselves, or of those that they belong to."""
+    return is_of_self(text) or not words("ours").isdisjoint(WORD.findall(fold(text)))
+
+
 def is_lasting(text: str) -> bool:
     """Whether a text gives a name, a standing preference or a reminder."""
     return bool(names_told(text)) or says("standing", text) or says("reminder", text)

@@ -15,13 +15,13 @@ import msgspec
 from msgspec.structs import replace
 
 from ...memory.records import OBSERVED, USER_STATED, Type
-from ...memory.similarity import words
+from ...memory.similarity import fold, words
 from .. import cues
 from ..cues import WORD, Signal
 from ..names import Mention, mentions
 from ..sentences import plain, sentences, shortened, utf8_bytes
 from ..speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
-from ..vocabulary import not_topics
+from ..vocabulary import cue, not_topics
 from .corrections import correction_of, denies, has_number
 from .distilling import topics_of
 from .keeping import is_worth_keeping, tells_what_lasts
@@ -49,12 +49,18 @@ _KINDS: Final[tuple[tuple[Signal, Kind], ...]] = (
 )  # fmt: skip
 _HOW_TO: Final[frozenset[Kind]] = frozenset({"solution", "error_pattern"})
 _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
+_NO_FACT: Final[frozenset[Signal]] = _NOT_STATED | {"request", "hedge", "error"}
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
 # Lead-ins without content.
 _LEAD_IN: Final = re.compile(
     r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
     re.IGNORECASE,
 )
+# Where another clause begins that the first ones do not need.
+_FURTHER_CLAUSE: Final = re.compile(
+    r"[,;]? (?:so|and|but|because|und|aber|weil|y|et|pero|mais) (?=\S+ \S)|[,;] (?=\S+ \S)| [-–—] "
+)
+_LEAST_WORDS: Final = 2
 # A name that was put in; see `references`.
 _PUT_IN: Final = re.compile(r"\A[^\[]{1,40}\[((?:(?! removed\])[^\]])+)\]")
 _TOLD_BESIDE: Final[frozenset[Kind]] = frozenset({"fact", "error_pattern"})
@@ -65,7 +71,7 @@ _LEAST_BYTES: Final = 16
 _OWN_NAME: Final = "my name"
 # A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
-_LEAST_OF_VALUE: Final = 8
+_LEAST_OF_VALUE: Final = 6
 _PREFERENCE_BYTES: Final = 160
 HEALTHY: Final = 0.95
 NAMED: Final = 0.9
@@ -104,14 +110,15 @@ class Observation(msgspec.Struct, frozen=True):
 def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:
     """What is worth remembering of the turns, in order, without repeated and corrected things.
 
-    Only the first 16,000 characters of a turn are read. A statement has at least 16 bytes: 16
-    characters of English, 6 of Chinese. `earlier` are the texts already kept of the conversation,
-    oldest first, which corrections such as "at 4, not 3" apply to.
+    Only the first 16,000 characters of a turn are read. A statement has at least 16 bytes (16
+    characters of English, 6 of Chinese), or tells something of the speaker. `earlier` are the texts
+    already kept of the conversation, oldest first, which corrections such as "at 4, not 3" apply
+    to.
     """
     messages = [turn for turn in turns if not is_command(turn.text)]
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages))
     current, corrected = _corrected(list(_without_injected(uttered)), earlier)
-    transcript = with_referents(current, earlier)
+    transcript = with_referents([*map(_stated_part, current)], earlier)
     met = _met(transcript)
     statements = (_raised(entry, met) for entry in transcript)
     known = {*met, *corrected}
@@ -125,9 +132,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     answers = (
         entry
         for entry in passages(whole, context)
-        if utf8_bytes(entry.text) >= _LEAST_BYTES
-        or tells_what_lasts(entry.original)
-        or entry.original in met
+        if utf8_bytes(entry.text) >= _LEAST_BYTES or _matters(entry) or entry.original in met
     )
     said = _said_by_agent(transcript)
     made = (
@@ -142,6 +147,35 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
         )
         for answer, observation in made
     ]
+
+
+def _stated_part(sentence: SpokenSentence) -> SpokenSentence:
+    """The first clauses of a user's sentence, if they are worth keeping and the whole is not.
+
+    What follows may be a question, a verdict or a guess: "She's a vet so I'd be in good hands".
+    """
+    left_out = sentence.role != "user" or sentence.answers or MASKED in sentence.original
+    if left_out or _is_stated(_raised(sentence, ())):
+        return sentence
+    for end in reversed([*_FURTHER_CLAUSE.finditer(sentence.original)]):
+        clause, rest = sentence.original[: end.start()], sentence.original[end.end() :]
+        signals = cues.signals_of(clause)
+        if has_number(rest):
+            break
+        few = cues.content_words(clause) < _LEAST_WORDS and not tells_what_lasts(clause)
+        asks = "question" in sentence.signals and cue("which").any_in(fold(clause))
+        if few or asks or signals & _NO_FACT:
+            continue
+        part = replace(
+            sentence,
+            text=plain(clause),
+            original=clause,
+            signals=signals,
+            worth=cues.worth(clause, signals),
+        )
+        if _is_stated(_raised(part, ())):
+            return part
+    return sentence
 
 
 def _said_by_agent(transcript: Iterable[SpokenSentence]) -> dict[int, list[str]]:
@@ -271,8 +305,7 @@ def _raised(statement: SpokenSentence, met: Collection[str]) -> SpokenSentence:
 def _is_stated(statement: SpokenSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    matters = tells_what_lasts(statement.original) or has_number(statement.original)
-    if "correction" in signals or matters:
+    if "correction" in signals or has_number(statement.original) or _matters(statement):
         least = _LEAST_OF_VALUE
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least or _is_mere_secret(statement):
         return False
@@ -283,6 +316,13 @@ def _is_stated(statement: SpokenSentence) -> bool:
     if cues.says("off_record", statement.original):
         return False
     return is_worth_keeping(statement.original, signals, answers=statement.answers)
+
+
+def _matters(statement: SpokenSentence) -> bool:
+    """Whether even a few words tell what lasts, or something of the speaker: "I hate flying"."""
+    text = statement.original
+    own = "preference" in statement.signals or has_number(text)
+    return tells_what_lasts(text) or (own and cues.is_of_us(text))
 
 
 def _is_done(statement: SpokenSentence) -> bool:

@@ -21,7 +21,7 @@ from ..cues import (
     content_words,
     day_names,
     is_bare_answer,
-    is_of_self,
+    is_of_us,
     says,
 )
 from ..sentences import utf8_bytes
@@ -37,7 +37,7 @@ _INTRODUCES: Final = re.compile(r"(?i:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma
 _MOST_OF_REMARK: Final = 200
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 # A sentence alone is kept for less; see `keeping`.
-_LEAST_WEIGHT: Final = 0.45
+_LEAST_WEIGHT: Final = 0.39
 # What is not kept stands before what leans on it, or if it weighs more, before anything.
 _LEAST_CONTEXT: Final = -1.5
 _CONTEXT: Final = -0.3
@@ -141,8 +141,7 @@ class _Passage:
             matters = item.signals & _MATTERS or tells_what_lasts(text)
             if " → " in item.text or "[" in item.text or matters:
                 return True
-            own = is_of_self(text) or not words("ours").isdisjoint(WORD.findall(fold(text)))
-            if own and not item.answers and _has_value(item):
+            if is_of_us(text) and not item.answers and _has_value(item):
                 return True
         return sum(value for value in map(_weight, self.kept) if value > 0) > _LEAST_WEIGHT
 

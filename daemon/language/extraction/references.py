@@ -229,6 +229,8 @@ def _kind(match: re.Match[str]) -> str:
         return "they" if plural else "she"
     # "He cambiado de móvil", as Spanish has it; "it took ages", "that meeting".
     is_nobody = folded == "he" and after.endswith(_PARTICIPLES)
+    # "It's my birthday on Friday."
+    is_nobody = is_nobody or (folded == "it" and after in words("ours") | words("self"))
     if is_nobody or (folded == "it" and after in words("about_nothing")):
         return ""
     if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").pattern.fullmatch(after):
