@@ -80,6 +80,8 @@ class Exchange:
         self._urgent = urgent
         self._now = now
         self._room = self._most_room = MOST_BYTES
+        # How many rows a push is likely to carry: the others would be read again for the next.
+        self._rows = MOST_ROWS
         self._width = PAGE_ROWS
         self._pruned_at = float("-inf")
         self.unsealed = unsealed
@@ -222,11 +224,14 @@ class Exchange:
             # Two devices with the same id cannot be told apart: this one takes another first.
             if tally.copied or small > _MOST_SMALL_PUSHES:
                 return True
-            pending = await self._local.pending(kinds, MOST_ROWS, self._room)
+            pending = await self._local.pending(kinds, self._rows, self._room)
             if not pending:
                 return True
             small += len(pending) < _SMALL_ROWS
-            if batch := await self._sendable(pending, tally):
+            batch = await self._sendable(pending, tally)
+            more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
+            self._rows = more if len(batch) == len(pending) else max(1, len(batch))
+            if batch:
                 poll = await self._push(batch, link, tally)
                 if poll.epoch != link.epoch:
                     return False

@@ -25,6 +25,7 @@ from thermocline.sync import (
     Exchange,
     FileRemote,
     HybridClock,
+    Pending,
     Polls,
     Refused,
     Remote,
@@ -396,9 +397,20 @@ async def test_no_batch_is_larger_than_a_megabyte_in_any_script(remote, script):
     measured = Measured(remote)
     one, two = Member("one", measured), Member("two", remote)
     one.store(*range(700), text=text)
+    pending, read = one.local.pending, 0
+
+    async def counted(*args: Any) -> list[Pending]:
+        nonlocal read
+        rows = await pending(*args)
+        read += len(rows)
+        return rows
+
+    one.local.pending = counted  # type: ignore[method-assign]
     await one.sync()
     assert max(measured.bytes) <= MOST_BYTES + 1000
     assert sum(measured.bytes) > 2 * MOST_BYTES
+    # What one push could not carry is not read with each of the others.
+    assert read < 850
     assert (await two.sync()).received == 700
 
 
