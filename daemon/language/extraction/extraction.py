@@ -150,32 +150,35 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
 
 
 def _stated_part(sentence: SpokenSentence) -> SpokenSentence:
-    """The first clauses of a user's sentence, if they are worth keeping and the whole is not.
+    """The clauses of a user's sentence that are worth keeping, if the whole is not.
 
-    What follows may be a question, a verdict or a guess: "She's a vet so I'd be in good hands".
+    The rest may be a question, a verdict or a guess: "She's a vet so I'd be in good hands", "What
+    should I cook, I'm lactose intolerant".
     """
     left_out = sentence.role != "user" or sentence.answers or MASKED in sentence.original
     if left_out or _is_stated(_raised(sentence, ())):
         return sentence
-    for end in reversed([*_FURTHER_CLAUSE.finditer(sentence.original)]):
-        clause, rest = sentence.original[: end.start()], sentence.original[end.end() :]
-        signals = cues.signals_of(clause)
-        if has_number(rest):
+    text, asks = sentence.original, "question" in sentence.signals
+    ends = [*_FURTHER_CLAUSE.finditer(text)]
+    for end in reversed(ends):
+        if has_number(text[end.end() :]):
             break
+        clause = text[: end.start()]
         few = cues.content_words(clause) < _LEAST_WORDS and not tells_what_lasts(clause)
-        asks = "question" in sentence.signals and cue("which").any_in(fold(clause))
-        if few or asks or signals & _NO_FACT:
+        if few or (asks and cue("which").any_in(fold(clause))):
             continue
-        part = replace(
-            sentence,
-            text=plain(clause),
-            original=clause,
-            signals=signals,
-            worth=cues.worth(clause, signals),
-        )
-        if _is_stated(_raised(part, ())):
+        if part := _fact(sentence, clause):
             return part
-    return sentence
+    lasting = (text[end.end() :] for end in ends if asks and tells_what_lasts(text[end.end() :]))
+    return next(filter(None, (_fact(sentence, clause) for clause in lasting)), sentence)
+
+
+def _fact(sentence: SpokenSentence, clause: str) -> SpokenSentence | None:
+    """A sentence with one of its clauses alone, if that is worth keeping."""
+    signals = cues.signals_of(clause)
+    value = cues.worth(clause, signals)
+    part = replace(sentence, text=plain(clause), original=clause, signals=signals, worth=value)
+    return part if not signals & _NO_FACT and _is_stated(_raised(part, ())) else None
 
 
 def _said_by_agent(transcript: Iterable[SpokenSentence]) -> dict[int, list[str]]:

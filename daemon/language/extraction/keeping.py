@@ -98,7 +98,8 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     pauses = len(_PAUSE.findall(answer))
     names = set(_phrases().names_in(folded))
     # "Use the other one instead" is no request of the moment; a correction is what it says.
-    left_out = {"correction", "request" if "decision" in told else ""}
+    stands = is_standing_statement(text)
+    left_out = {"correction", "request" if "decision" in told or stands else ""}
     names |= {f"is_{signal}" for signal in told if signal not in left_out}
     measures = {
         "answers": answers,
@@ -115,12 +116,15 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "mood": not table("feelings").keys().isdisjoint(tokens),
         "lasting": is_lasting(text) or bool(own_name(text)),
         "health": is_health(text),
-        "stands": is_standing_statement(text),
+        "stands": stands,
         "unreal": says("unreal", text) or says("supposed", text),
         # "How is it going? Badly" tells of the moment only.
         "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
+    if stands:
+        # An order needs few words: "stop apologising".
+        names -= {"short", "empty"}
     if "is_preference" in names:
         # What somebody hates is no mood, and "I love basketball" says all of it.
         names -= {"mood", "short", "empty"} if tokens and content_words(tokens[-1]) else {"mood"}
