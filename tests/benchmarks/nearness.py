@@ -7,13 +7,22 @@ static one has its nearest less far from the rest.
 from __future__ import annotations
 
 import random
+import sqlite3
+import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 from measuring import Row, milliseconds, timed
+from recall import queries, ratio
 
+from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.vectors import MOST_NEAR, cosine_to
+from thermocline.daemon.recall.recall import Request
+from thermocline.daemon.recall.recall import recall as recalled
+from thermocline.daemon.recall.sources import MEMORIES
+from thermocline.daemon.store.database.memory_database import connect_reader
 from thermocline.daemon.vectors.vector_file import EncodedText, Generation, VectorFile
 from thermocline.daemon.vectors.vector_index import VectorIndex
 
@@ -25,6 +34,8 @@ _COMPARED = 40
 _LEAST_FOUND = 98.0
 _NEAREST = 12
 _BATCH = 64
+_QUERIES = 150
+_WARM_UP = 20
 
 
 def nearness(folder: Path, size: int) -> Iterator[Row]:
@@ -34,15 +45,7 @@ def nearness(folder: Path, size: int) -> Iterator[Row]:
     directions = [numbers.randbytes(_DIMENSIONS) for _ in range(_DIRECTIONS)]
     items = {key: _near(numbers, directions) for key in range(0, 16 * size, 16)}
     file = VectorFile(folder)
-    generation = file.begin(Generation(0, _MODEL, _DIMENSIONS, "", bytes([1]) * _DIMENSIONS))
-    keys = [*items]
-    stored = [
-        [EncodedText(key, 0, items[key]) for key in keys[first : first + _BATCH]]
-        for first in range(0, size, _BATCH)
-    ]
-    puts = milliseconds(lambda part=part: file.put(generation, part) for part in stored)
-    yield timed(f"vectors: store {_BATCH}", puts)
-    file.rest()
+    yield timed(f"vectors: store {_BATCH}", _fill(file, items))
     yield Row(what="vectors: file", unit="MB", p50=file.path.stat().st_size / 1e6)
     index = VectorIndex(folder)
     tracemalloc.start()
@@ -63,6 +66,52 @@ def nearness(folder: Path, size: int) -> Iterator[Row]:
     )
     index.leave()
     file.leave()
+
+
+def beside_words(folder: Path, state: Path) -> Iterator[Row]:
+    """Recall with a vector of each memory in turns with words alone, in one process.
+
+    `state` is the folder of a filled agent that no daemon has open; an encoder is not asked.
+    """
+    numbers = random.Random(1)
+    directions = [numbers.randbytes(_DIMENSIONS) for _ in range(_DIRECTIONS)]
+    db = connect_reader(state / "memory.db")
+    rows = [row for (row,) in db.execute("SELECT row FROM memories")]
+    file = VectorFile(folder)
+    _fill(file, {MEMORIES.key(row): _near(numbers, directions) for row in rows})
+    index = VectorIndex(folder)
+    index.load(_MODEL)
+    words: list[float] = []
+    vectors: list[float] = []
+    for asked in queries(_WARM_UP + _QUERIES).values():
+        for place, query in enumerate(asked):
+            request = Request(text=query, now=time.time())
+            near = index.nearness(_near(numbers, directions))
+            both = [(words, request), (vectors, msgspec.structs.replace(request, nearness=near))]
+            # Whoever is first has colder caches of the processor.
+            for times, one in both[:: 1 if place % 2 else -1]:
+                taken = milliseconds([lambda one=one: _answer(db, one)])
+                times.extend(taken if place >= _WARM_UP else ())
+    yield ratio("recall with vectors", vectors, words, 1.5)
+    index.leave()
+    file.leave()
+    db.close()
+
+
+def _answer(db: sqlite3.Connection, request: Request) -> None:
+    db.execute("BEGIN")
+    recalled(db, request, Tuning())
+    db.execute("ROLLBACK")
+
+
+def _fill(file: VectorFile, items: Mapping[int, bytes]) -> list[float]:
+    """Store vectors by their keys, and return the milliseconds of each batch."""
+    generation = file.begin(Generation(0, _MODEL, _DIMENSIONS, "", bytes([1]) * _DIMENSIONS))
+    texts = [EncodedText(key, 0, vector) for key, vector in items.items()]
+    parts = [texts[first : first + _BATCH] for first in range(0, len(texts), _BATCH)]
+    puts = milliseconds(lambda part=part: file.put(generation, part) for part in parts)
+    file.rest()
+    return puts
 
 
 def _asking(index: VectorIndex, question: bytes) -> Callable[[], object]:

@@ -56,7 +56,7 @@ def pairs(daemon: Running, other: Running, size: int) -> Iterator[Row]:
             wire = one.connect()
             loads[one] += _taken(wire, prepared)
             wire.close()
-    yield _ratio("loading", [loads[daemon]], [loads[other]], 1.5)
+    yield ratio("loading", [loads[daemon]], [loads[other]], 1.5)
     for one in loads:
         one.settle()
     megabytes = [one.resident_mb() for one in loads]
@@ -67,10 +67,10 @@ def pairs(daemon: Running, other: Running, size: int) -> Iterator[Row]:
         beside=("other release", megabytes[1]),
     )
     times: dict[Running, list[float]] = {daemon: [], other: []}
-    for kind, queries in _queries(_QUERIES // 2).items():
+    for kind, asked in queries(_QUERIES // 2).items():
         own: dict[Running, list[float]] = {daemon: [], other: []}
         wires = {one: one.connect() for one in loads}
-        for place, query in enumerate(queries):
+        for place, query in enumerate(asked):
             prepared = request("POST", "/api/recall", {"query": query})
             # Whoever is first has colder caches of the processor.
             for one in (daemon, other) if place % 2 else (other, daemon):
@@ -80,8 +80,8 @@ def pairs(daemon: Running, other: Running, size: int) -> Iterator[Row]:
             times[one] += own[one]
             wire.close()
         budget = 0.25 if kind == "a word in every memory" and size > _SMALL else None
-        yield _ratio(f"recall, {kind}", own[daemon], own[other], budget)
-    yield _ratio("recall, all of these", times[daemon], times[other], 0.9)
+        yield ratio(f"recall, {kind}", own[daemon], own[other], budget)
+    yield ratio("recall, all of these", times[daemon], times[other], 0.9)
 
 
 def _taken(wire: Wire, prepared: bytes) -> float:
@@ -90,7 +90,8 @@ def _taken(wire: Wire, prepared: bytes) -> float:
     return taken
 
 
-def _ratio(what: str, own: list[float], other: list[float], budget: float | None) -> Row:
+def ratio(what: str, own: list[float], other: list[float], budget: float | None) -> Row:
+    """The median of times to that of others, which were measured in turns with them."""
     medians = statistics.median(own), statistics.median(other)
     return Row(
         what=f"{what}, {medians[0]:.2f} ms in turns with {medians[1]:.2f}",
@@ -100,7 +101,7 @@ def _ratio(what: str, own: list[float], other: list[float], budget: float | None
     )
 
 
-def _queries(number: int) -> dict[str, list[str]]:
+def queries(number: int) -> dict[str, list[str]]:
     """So many queries of each kind, the same in every run."""
     corpus, rng = Corpus(), random.Random(7)
     kinds: dict[str, Callable[[], str]] = {
@@ -117,9 +118,9 @@ def _kinds(daemon: Running, title: str, agent: str, budget: tuple[float, float])
     wire = daemon.connect()
     bare = ("bare round trip", round_trip(wire))
     everything: list[float] = []
-    for kind, queries in _queries(_WARM_UP + _QUERIES).items():
-        _ask(wire, agent, queries[:_WARM_UP])
-        times = _ask(wire, agent, queries[_WARM_UP:])
+    for kind, asked in queries(_WARM_UP + _QUERIES).items():
+        _ask(wire, agent, asked[:_WARM_UP])
+        times = _ask(wire, agent, asked[_WARM_UP:])
         everything += times
         yield timed(f"{title}, {kind}", times, beside=bare, budget=p50, budget_p99=p99)
     everything.sort()

@@ -39,7 +39,7 @@ NOUNS = (
 )
 
 # What is measured beside so many memories.
-_SIZED = {"startup", "recall", "distil", "memory", "idle", "wear", "context"}
+_SIZED = {"startup", "recall", "distil", "memory", "idle", "wear", "context", "vectors"}
 
 
 def main() -> None:
@@ -124,6 +124,13 @@ def _sized(folder: Path, only: set[str], size: int, idle_seconds: float) -> Iter
         yield from store.in_batches(daemon, size)
         if "memory" in only:
             yield from memory.resident(daemon, size, "after loading")
+    if "vectors" in only:
+        yield from nearness.beside_words(folder, folder / "state" / "agents" / "default")
+    yield from _reopened(folder, only, size, idle_seconds)
+
+
+def _reopened(folder: Path, only: set[str], size: int, idle_seconds: float) -> Iterator[Row]:
+    """What is measured once the daemon has been started again."""
     if "startup" in only:
         yield from startup.startup(folder, filled=True, times=5)
     if "memory" in only:
