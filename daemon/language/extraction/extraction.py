@@ -116,7 +116,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     to.
     """
     messages = [turn for turn in turns if not is_command(turn.text)]
-    uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages))
+    uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages), parts=_parts)
     current, corrected = _corrected(list(_without_injected(uttered)), earlier)
     transcript = with_referents([*map(_stated_part, current)], earlier)
     met = _met(transcript)
@@ -149,36 +149,59 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     ]
 
 
-def _stated_part(sentence: SpokenSentence) -> SpokenSentence:
-    """The clauses of a user's sentence that are worth keeping, if the whole is not.
+def _parts(sentence: SpokenSentence) -> Sequence[SpokenSentence]:
+    """A user's question in two parts, if it tells a fact, too: the fact, and what is asked.
 
-    The rest may be a question, a verdict or a guess: "She's a vet so I'd be in good hands", "What
-    should I cook, I'm lactose intolerant".
+    "My son is allergic to nuts, can he eat this?", "What should I cook, I'm lactose intolerant?"
+    """
+    if sentence.role != "user" or "question" not in sentence.signals or MASKED in sentence.original:
+        return (sentence,)
+    text = sentence.original
+    ends = [*_FURTHER_CLAUSE.finditer(text)]
+    for end in reversed(ends):
+        clause, rest = text[: end.start()], text[end.end() :]
+        asks = has_number(rest) or cue("which").any_in(fold(clause))
+        if not asks and (fact := _fact(sentence, clause)):
+            return fact, _part(sentence, rest)
+    for end in ends:
+        clause = text[end.end() :].rstrip("?？ ")
+        if tells_what_lasts(clause) and (fact := _fact(sentence, clause)):
+            return fact, _part(sentence, text[: end.start()])
+    return (sentence,)
+
+
+def _stated_part(sentence: SpokenSentence) -> SpokenSentence:
+    """The first clauses of a user's sentence, if they are worth keeping and the whole is not.
+
+    What follows may be a verdict or a guess: "She's a vet so I'd be in good hands".
     """
     left_out = sentence.role != "user" or sentence.answers or MASKED in sentence.original
     if left_out or _is_stated(_raised(sentence, ())):
         return sentence
-    text, asks = sentence.original, "question" in sentence.signals
-    ends = [*_FURTHER_CLAUSE.finditer(text)]
-    for end in reversed(ends):
-        if has_number(text[end.end() :]):
+    for end in reversed([*_FURTHER_CLAUSE.finditer(sentence.original)]):
+        if has_number(sentence.original[end.end() :]):
             break
-        clause = text[: end.start()]
-        few = cues.content_words(clause) < _LEAST_WORDS and not tells_what_lasts(clause)
-        if few or (asks and cue("which").any_in(fold(clause))):
-            continue
-        if part := _fact(sentence, clause):
+        if part := _fact(sentence, sentence.original[: end.start()]):
             return part
-    lasting = (text[end.end() :] for end in ends if asks and tells_what_lasts(text[end.end() :]))
-    return next(filter(None, (_fact(sentence, clause) for clause in lasting)), sentence)
+    return sentence
 
 
 def _fact(sentence: SpokenSentence, clause: str) -> SpokenSentence | None:
     """A sentence with one of its clauses alone, if that is worth keeping."""
-    signals = cues.signals_of(clause)
+    if cues.content_words(clause) < _LEAST_WORDS and not tells_what_lasts(clause):
+        return None
+    part = _part(sentence, clause, cues.signals_of(clause))
+    return part if not part.signals & _NO_FACT and _is_stated(_raised(part, ())) else None
+
+
+def _part(
+    sentence: SpokenSentence, clause: str, signals: frozenset[Signal] | None = None
+) -> SpokenSentence:
+    """A sentence with one of its clauses alone; without `signals` it has those of the whole."""
+    if signals is None:
+        signals = sentence.signals
     value = cues.worth(clause, signals)
-    part = replace(sentence, text=plain(clause), original=clause, signals=signals, worth=value)
-    return part if not signals & _NO_FACT and _is_stated(_raised(part, ())) else None
+    return replace(sentence, text=plain(clause), original=clause, signals=signals, worth=value)
 
 
 def _said_by_agent(transcript: Iterable[SpokenSentence]) -> dict[int, list[str]]:

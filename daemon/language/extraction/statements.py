@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -98,13 +98,21 @@ def statements(text: str, aggression: float = UNALTERED) -> list[SpokenSentence]
     return spoken(utterances(printable(text)), aggression)
 
 
-def spoken(uttered: tuple[Utterance, ...], aggression: float = UNALTERED) -> list[SpokenSentence]:
-    """`statements` of separate utterances, whose texts must be `printable`."""
+def spoken(
+    uttered: tuple[Utterance, ...],
+    aggression: float = UNALTERED,
+    parts: Callable[[SpokenSentence], Iterable[SpokenSentence]] = lambda sentence: (sentence,),
+) -> list[SpokenSentence]:
+    """`statements` of separate utterances, whose texts must be `printable`.
+
+    `parts` divides a sentence that says more than one thing.
+    """
     talk = _Talk()
     for place, utterance in enumerate(uttered):
         talk.begin_turn()
         for sentence in sentences(utterance.text):
-            talk.add(_statement(sentence, utterance, aggression, place))
+            for part in parts(_statement(sentence, utterance, aggression, place)):
+                talk.add(part)
     return talk.statements
 
 
