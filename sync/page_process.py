@@ -1,8 +1,8 @@
 """A process that receives and opens the pages of a sealed replica, while this one stores the rows.
 
 Python uses one processor in a process, and opening a row takes as long as storing it. What the
-process does not deliver is received here, with the error that there is. It ends with the one that
-has started it, and gets the token and the keys over their socket alone.
+process does not deliver is received here, with the error that there is. It ends with the process
+that has started it, and gets the token and the keys over their socket alone.
 """
 
 from __future__ import annotations

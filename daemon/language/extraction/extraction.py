@@ -162,11 +162,11 @@ def _parts(sentence: SpokenSentence) -> Sequence[SpokenSentence]:
         clause, rest = text[: end.start()], text[end.end() :]
         asks = has_number(rest) or cue("which").any_in(fold(clause))
         if not asks and (fact := _fact(sentence, clause)):
-            return fact, _part(sentence, rest)
+            return fact, _part(sentence, rest, sentence.signals)
     for end in ends:
         clause = text[end.end() :].rstrip("?？ ")
         if tells_what_lasts(clause) and (fact := _fact(sentence, clause)):
-            return fact, _part(sentence, text[: end.start()])
+            return fact, _part(sentence, text[: end.start()], sentence.signals)
     return (sentence,)
 
 
@@ -194,12 +194,8 @@ def _fact(sentence: SpokenSentence, clause: str) -> SpokenSentence | None:
     return part if not part.signals & _NO_FACT and _is_stated(_raised(part, ())) else None
 
 
-def _part(
-    sentence: SpokenSentence, clause: str, signals: frozenset[Signal] | None = None
-) -> SpokenSentence:
-    """A sentence with one of its clauses alone; without `signals` it has those of the whole."""
-    if signals is None:
-        signals = sentence.signals
+def _part(sentence: SpokenSentence, clause: str, signals: frozenset[Signal]) -> SpokenSentence:
+    """A sentence with one of its clauses alone."""
     value = cues.worth(clause, signals)
     return replace(sentence, text=plain(clause), original=clause, signals=signals, worth=value)
 
