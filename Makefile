@@ -13,7 +13,7 @@ ADAPTERS := .venv/adapters/.ready
 SNAPSHOTS := .venv/.snapshots
 SITE := .venv/.site
 SQLD := .venv/sqld/.ready
-SOURCES := daemon sync tui tests examples setup.py
+SOURCES := daemon sync tui tests examples
 
 .PHONY: help install llm encoder seal tui run test check format bench crash package release soak fuzz clients adapters live snapshots demo docs site picture lock clean
 
@@ -187,7 +187,7 @@ $(SITE): tests/requirements-site.lock | $(READY)
 	@touch $@
 
 site: $(SITE)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict --config-file tests/fixtures/site.yml
 
 picture: $(TUI)
 	@$(BIN)/python tests/tui/picture.py
