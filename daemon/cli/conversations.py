@@ -36,6 +36,8 @@ def _distill(args: Args, client: Caller) -> None:
         say(visible(f"{args.text!r} is taken as a text; --file {args.text} reads the file"))
     names = args.files or ("",)
     texts = [text_in(name) for name in args.files] if args.files else [args.text]
+    for name, text in zip(names, texts, strict=True):
+        refuse(not text.strip(), f"{name or 'the text'} is empty: there is nothing to distill")
     body = args.present("core_summary", "facts", "store", "category", "source")
     body |= args.present("max_bytes") | _reader(args, client)
     results: list[Any] = []

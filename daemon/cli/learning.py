@@ -93,7 +93,7 @@ def _graph(args: Args, client: Caller) -> Shown | int:
             lambda entity: ", ".join(
                 worded("{relation} {target}", link) for link in entity["relations"][:3]
             ),
-            empty="no names yet: they come from what is stored and from observed conversations",
+            empty="no names yet: texts such as 'my dog is called Rex' introduce them",
         )  # fmt: skip
         return lambda: show(best, {})
     if changing:

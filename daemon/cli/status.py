@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from .usage import Answer, Args, Shown
 
+# A narrow terminal cuts lines at their end: what may need somebody comes first.
 _HEAD: Final = (
-    "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "files", "disk", "sync",
-    "upkeep", "",
+    "open agent", "memories", "sync", "upkeep", "", "disk", "files", "warm", "cold", "hot state",
+    "tree", "pairs",
 )  # fmt: skip
 _BAR_CELLS: Final = 10
 # The exit code of every verb when no daemon answers.
@@ -90,16 +91,16 @@ def _agent(name: str, agent: Answer) -> tuple[str, ...]:
     return (
         name,
         f"{agent['memories']:,}",
+        wording.phase_of(AnswerFields.of(agent["sync"])),
+        _upkeep(agent["upkeep"]),
+        conflicts or ("writing files" if agent.get("state_files_pending") else _encoding(agent)),
+        wording.size(agent["size_bytes"]),
+        files,
         f"{agent['warm']:,} ({_share(agent['warm_bytes'], agent['warm_max_bytes'])})",
         f"{agent['cold']:,}",
         _share(agent["hot_bytes"], agent["hot_max_bytes"]),
         f"{agent['tree_nodes']}",
         f"{agent['kv']:,}",
-        files,
-        wording.size(agent["size_bytes"]),
-        wording.phase_of(AnswerFields.of(agent["sync"])),
-        _upkeep(agent["upkeep"]),
-        conflicts or ("writing files" if agent.get("state_files_pending") else _encoding(agent)),
     )
 
 

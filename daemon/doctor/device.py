@@ -211,7 +211,7 @@ def integrity(context: DeviceContext) -> Iterator[CheckResult]:
             )
         else:
             sound += 1
-    yield ok(f"{sound} sound")
+    yield ok(f"{sound} sound" if sound else "no agent has a memory yet")
 
 
 def _look(path: Path) -> tuple[int, list[str]]:

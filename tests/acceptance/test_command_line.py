@@ -503,6 +503,8 @@ def test_numbers_agents_and_state_are_shown(shell):
     shown = shell.out("status")
     assert "ready" in shown
     assert shell.agent in shown
+    (head,) = (line for line in shown.splitlines() if line.startswith("open agent"))
+    assert head.index("sync") < head.index("upkeep") < head.index("disk")
 
 
 def test_events_are_followed_until_interrupted(shell):

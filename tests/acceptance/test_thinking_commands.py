@@ -44,6 +44,13 @@ def test_several_files_are_distilled_and_kept(shell, tmp_path, call):
     assert call.total() == 3
 
 
+def test_an_empty_text_to_distill_is_named_as_it_was_given(shell, tmp_path):
+    (tmp_path / "empty.md").touch()
+    assert "texts" not in shell.run("distill", "", code=2).stderr
+    words = ("--file", __file__, "--file", str(tmp_path / "empty.md"))
+    assert "empty.md is empty" in shell.run("distill", *words, code=2).stderr
+
+
 def test_a_wish_for_a_model_that_is_not_there_is_told(shell):
     _, err = shell.run("distill", CHAT, "--llm")
     assert "by rules, without a model: no model is configured" in err

@@ -42,6 +42,17 @@ def test_the_history_of_a_row_names_the_device_of_the_version_in_force(call):
     assert "device" not in call.ok("GET", "/api/history")
 
 
+def test_a_change_to_the_same_value_is_no_version_so_that_undo_reverts_the_one_before(call):
+    key = call.store("tea at four", tags=["a"])["id"]
+    for _ in range(2):
+        call.ok("PUT", f"/api/memory/{key}", {"text": "tea at five", "tags": ["a"]})
+        call.ok("PUT", "/api/kv/tea", {"value": "sencha"})
+    assert [one["data"]["text"] for one in versions(call, key)] == ["tea at four"]
+    assert versions(call, "tea", "pair") == []
+    undo(call, id=key)
+    assert call.ok("GET", f"/api/memory/{key}")["text"] == "tea at four"
+
+
 def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call):
     key = call.store("the first text", tags=["a"])["id"]
     path = f"/api/memory/{key}"

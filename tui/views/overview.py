@@ -269,7 +269,8 @@ class OverviewView(View):
         yield "up", f"{span(max(status.uptime_seconds + since, 0.0))}, {agents}"
         disk = wording.size(agent.size_bytes) if agent is not None else "-"
         yield "memory", f"{wording.size(status.memory_bytes)}, on disk {disk}"
-        yield "version", f"{status.version}, pid {status.pid}, {status.connections} clients"
+        clients = wording.number_of(status.connections, "client", "clients")
+        yield "version", f"{status.version}, pid {status.pid}, {clients}"
 
 
 def _panel(*children: Widget, title: str, id: str | None = None) -> Container:  # noqa: A002

@@ -32,13 +32,13 @@ def page(db: sqlite3.Connection, prefix: str, limit: int, offset: int) -> tuple[
     return PAIRS.page(db, where, "t.key", limit, offset, prefix=prefix, last=last)
 
 
-def put(tx: Transaction, key: str, value: str, *, created_at: float | None = None) -> Pair:
-    """Store `value` under `key`, replacing the old value."""
-    if created_at is None:
-        known = PAIRS.find(tx.db, key)
-        created_at = tx.now if known is None else known.created_at
+def put(tx: Transaction, key: str, value: str) -> Pair:
+    """Store `value` under `key`, replacing the old value; an equal one is not written again."""
+    known = PAIRS.find(tx.db, key)
+    if known is not None and known.value == value:
+        return known
     tx.tell("kv.set", key=key)
-    return PAIRS.put(tx, Pair(key, value, created_at, tx.now))
+    return PAIRS.put(tx, Pair(key, value, known.created_at if known else tx.now, tx.now))
 
 
 def delete(tx: Transaction, key: str) -> None:

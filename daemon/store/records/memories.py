@@ -113,8 +113,11 @@ def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
 def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memory:
     """Replace the content of a memory, under the same id.
 
-    If the text changes, its contradictions with other memories are cleared.
+    If the text changes, its contradictions with other memories are cleared. Without a change
+    nothing is written.
     """
+    if msgspec.structs.replace(new, updated_at=old.updated_at) == old:
+        return old
     if new.text != old.text:
         unlink(tx, old.id)
         new = msgspec.structs.replace(new, superseded_by=None)
