@@ -1,7 +1,5 @@
 """What many tests need: a real daemon in a process of its own, and a client for it."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os

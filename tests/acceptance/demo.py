@@ -1,7 +1,5 @@
 """The daemon's story in a temporary folder: run it with `make demo`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

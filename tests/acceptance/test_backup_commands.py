@@ -1,7 +1,5 @@
 """`backup` and `export` on the command line, as a person and as a program use them."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

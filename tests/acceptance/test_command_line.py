@@ -1,7 +1,5 @@
 """The command line against a real daemon, as a person and as a program use it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`thermocline completion`, in the shells themselves."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

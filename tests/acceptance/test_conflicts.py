@@ -1,7 +1,5 @@
 """A conflict of two devices is shown on both, and forgotten on both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

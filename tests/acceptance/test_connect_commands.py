@@ -1,7 +1,5 @@
 """`thermocline connect`, in a home folder of the test's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -4,8 +4,6 @@ A history is random and follows from its number, which stands in the name of the
 THERMOCLINE_HISTORIES=N, `-m soak` runs N of them with everything in them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

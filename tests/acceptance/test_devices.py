@@ -1,7 +1,5 @@
 """Two devices of one person, one thing at a time: what each has learnt, the other knows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

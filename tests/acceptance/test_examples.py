@@ -1,7 +1,5 @@
 """The programs in examples/ that need no other library, run as they are."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

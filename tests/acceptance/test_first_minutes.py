@@ -1,7 +1,5 @@
 """What a person sees first: the welcome's commands work as shown."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

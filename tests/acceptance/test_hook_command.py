@@ -1,7 +1,5 @@
 """`thermocline hook` as agents run it: an event on standard input, JSON or nothing back."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

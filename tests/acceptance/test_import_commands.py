@@ -1,7 +1,5 @@
 """`thermocline import`, as a person uses it on what other tools and other hands have written."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What a second import changes, and what it leaves: each entry is known by its id and its text."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

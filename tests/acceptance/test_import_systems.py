@@ -1,7 +1,5 @@
 """`thermocline import` of other systems' memories, of which each has a small sample."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """`thermocline install` and `uninstall`, into a folder in place of the system's."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

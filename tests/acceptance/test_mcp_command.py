@@ -1,7 +1,5 @@
 """`thermocline mcp` as a client meets it: frames on standard streams, in both eras."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Experiences, sessions, the graph and the agent's own files on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The wheel and the sdist, built from the files that git knows, and run from where they install."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

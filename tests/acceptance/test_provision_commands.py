@@ -1,7 +1,5 @@
 """`provision` on the command line: a database for an owner, and what a device needs for it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The code in README and in docs/, run as it is written, each page against a daemon of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`restore` on the command line: on a bare machine, as a person and as a program use it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

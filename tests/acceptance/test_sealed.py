@@ -1,7 +1,5 @@
 """A replica that only the owner's devices can read: what people do with it, and what it shows."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Replication from the command line, as a person and as EvoClaw's scripts use it."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

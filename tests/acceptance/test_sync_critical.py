@@ -1,7 +1,5 @@
 """`sync-critical` with a database of its own: what is there is added to, and not followed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

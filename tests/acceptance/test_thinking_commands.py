@@ -1,7 +1,5 @@
 """`distill`, and `retrieve` with a model, on the command line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

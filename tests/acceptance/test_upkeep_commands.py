@@ -1,7 +1,5 @@
 """`consolidate`, `ingest-daily`, `validate`, `upkeep` and the trends on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

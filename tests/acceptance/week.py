@@ -8,8 +8,6 @@ its own: what was injected, how much of it, what of it was stale, and what leake
     .venv/bin/python -m pytest -q -m clients tests/acceptance/week.py
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

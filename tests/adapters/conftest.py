@@ -1,7 +1,5 @@
 """The libraries that the adapters serve; `make adapters` installs them into `.venv/adapters`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import uuid

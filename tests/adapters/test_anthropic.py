@@ -1,7 +1,5 @@
 """`MemoryTool` beside the SDK's own tool over files, and in the SDK's runner."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import uuid

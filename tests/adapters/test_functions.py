@@ -1,7 +1,5 @@
 """The tools as functions in Pydantic AI and in the OpenAI Agents SDK."""
 
-from __future__ import annotations
-
 import json
 import uuid
 

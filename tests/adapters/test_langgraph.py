@@ -1,7 +1,5 @@
 """`ThermoclineStore` against LangGraph's interface, and beside its own store in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import uuid

@@ -1,7 +1,5 @@
 """`ThermoclineSession` beside the SDK's session over SQLite, and in its runner."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Asking a collection's questions: a daemon over its socket, and the baselines beside it."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

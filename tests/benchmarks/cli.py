@@ -1,7 +1,5 @@
 """The command line against a daemon that runs."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A real server and the network before it, each in a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

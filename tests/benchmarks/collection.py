@@ -1,7 +1,5 @@
 """What recall is judged on: memories to load, and questions whose right answers are known."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

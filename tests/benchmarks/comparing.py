@@ -9,8 +9,6 @@ list of
 where only memories from before `before` may answer.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

@@ -1,7 +1,5 @@
 """The context block over the socket: how long it takes, and how large it is."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator

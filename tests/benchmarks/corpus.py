@@ -4,8 +4,6 @@ Words follow Zipf's law, as those of people do: few are in most texts, most are 
 make the long tail that real memories have. One word is in every text.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from itertools import accumulate

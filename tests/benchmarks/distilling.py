@@ -1,7 +1,5 @@
 """Recall while long texts are distilled by rules, beside recall while nothing else goes on."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ API's memories. A question has `question`, `language`, `kind`, the ids of the `r
 them answers; none where nothing stored does) and, where a fact was overtaken, those of the `stale`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ is kept and unfit, each talk judged by weights that were fitted to other talks a
 also the sentences that are judged wrongly.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

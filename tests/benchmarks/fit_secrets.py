@@ -9,8 +9,6 @@ is removed, each example judged by the weights of the others. `data/secrets/unse
 measured: by `secrets_quality.py`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -8,8 +8,6 @@ these weights, by those of the release and by those fitted on everything; the se
 loses, in points, without each signal. A signal stays if no kind gains more than a point without it.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence

@@ -8,8 +8,6 @@ needs without naming it stands, other facts and corrections do not. Prints the w
 logistic regression, and what is recognised, each statement by weights that were fitted without it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -9,8 +9,6 @@ logistic regression, and how many corrections and other pairs come out on the ri
 person's by the weights of the others.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import tempfile

@@ -7,8 +7,6 @@ code and the intervals of the daemon; between two requests time passes at once. 
 counted is multiplied by the size of the fleet, whose owners have nothing in common.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

@@ -1,7 +1,5 @@
 """Recall of one agent while another asks without pause, beside recall while nobody else asks."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the daemon costs while nobody asks anything."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The index of watched files: a real documentation tree, beside grep and plain FTS5."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -4,8 +4,6 @@ Prints how many stores were acknowledged. It is one thread that waits for all co
 the clients take as little as they can of the processors that the daemon needs.
 """
 
-from __future__ import annotations
-
 import selectors
 import socket
 import sys

@@ -5,8 +5,6 @@ and `session_N_date_time`; and `qa` with the question, its category and, as `evi
 the turns that answer it. Category 5 asks for what was never said and is left out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

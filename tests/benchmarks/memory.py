@@ -1,7 +1,5 @@
 """What the daemon holds of the machine's memory."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ The vectors are drawn at random around common directions. Those of a real encode
 static one has its nearest less far from the rest.
 """
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import time

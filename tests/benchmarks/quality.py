@@ -1,7 +1,5 @@
 """From the answers to the figures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

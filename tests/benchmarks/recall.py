@@ -1,7 +1,5 @@
 """Reading over the socket: recall in its kinds, listing, and one memory by its id."""
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

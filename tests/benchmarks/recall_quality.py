@@ -10,8 +10,6 @@ that is stored and with the text alone; facts plainly, with small talk around th
 the turns of `--among`, and with short questions that nothing answers.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

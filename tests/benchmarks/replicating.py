@@ -1,8 +1,6 @@
 """Sending a queue of changes to a server that is 50 ms away, what replication costs there, and what
 it costs more if the replica is sealed."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tables of shares, in aligned columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _COUNTS = frozenset({"questions"})

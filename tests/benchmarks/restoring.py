@@ -1,7 +1,5 @@
 """Restoring a whole memory from a server that is 50 ms away, beside one that is not; sealed too."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

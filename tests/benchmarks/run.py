@@ -6,8 +6,6 @@ With `--against PYTHON`, the interpreter of another release's checkout (`OTHER/.
 both load the same memories and answer the same queries in turns, and the ratios are printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

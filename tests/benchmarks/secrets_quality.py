@@ -6,8 +6,6 @@
 by somebody who did not know the program, and nothing was changed for it.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ BM25 with light function words, the concepts of `daemon/language/concepts/` as f
 text, the words of a turn's neighbours, and the person named who speaks.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """From the start of the process to its first answer."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Storing: one caller, many callers together, and batches."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The table: a line for each row, as soon as it is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from measuring import Row

@@ -8,8 +8,6 @@ fault; `never`, what makes a memory wrong; and `secrets`, which are searched for
 the state folder. Of the talk `sealed` only the figures are ever printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -8,8 +8,6 @@ come from a server. Counted is the category of the first memory found, and
 the share of the right categories among the first five different ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

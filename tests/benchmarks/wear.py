@@ -1,7 +1,5 @@
 """What storing costs the disk: syncs, and bytes written, for one memory."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

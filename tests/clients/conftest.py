@@ -1,7 +1,5 @@
 """Real clients on a person's desk, beside a real daemon and a model that does as it is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

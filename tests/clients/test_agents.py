@@ -1,7 +1,5 @@
 """Claude Code, Codex, Gemini CLI and OpenClaw use the memory, once one command connects them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ The key comes from the environment of the test run, and goes to the client alone
 `THERMOCLINE_LIVE_URL` is set, the model is asked there, such as at a gateway.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 

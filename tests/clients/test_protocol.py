@@ -1,7 +1,5 @@
 """The official inspector and the official Python client, in both eras of the protocol."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

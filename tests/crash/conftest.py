@@ -1,7 +1,5 @@
 """What the crash tests share: a load, and a disk that can be filled."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

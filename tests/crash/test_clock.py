@@ -1,7 +1,5 @@
 """A clock that jumps by years: no update is lost, the order holds, and nothing spins."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator

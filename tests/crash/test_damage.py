@@ -5,8 +5,6 @@ and what stood in the database comes back from what can be read of it and from t
 a replica, what the state files show survives: the warm memories, the hot state and the tree.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

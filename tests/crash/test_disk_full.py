@@ -1,7 +1,5 @@
 """A disk without room, and one that takes no writes: reads go on, and service returns by itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Hostile callers by the million: the others are served, and the daemon stays as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """kill -9 at any moment: what was acknowledged is there, and the files are whole."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

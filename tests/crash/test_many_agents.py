@@ -1,7 +1,5 @@
 """A thousand agents, and a disk that takes its time: everyone is served, and nothing is lost."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A bad network for a long time: nothing that was changed is lost, and nothing is there twice."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading

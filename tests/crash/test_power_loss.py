@@ -4,8 +4,6 @@ The calls of a real daemon under load are recorded. At moments of the recording 
 what `recorded_disk.Disk` then chooses to have kept is given to a new daemon.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """A restore that meets a full disk stops, says so, and goes on once there is room."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

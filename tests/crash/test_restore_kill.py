@@ -4,8 +4,6 @@ A stage is what lies between two changes of the file system; within the longest,
 come, a kill falls after a share of what is to be fetched, or at any moment.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """What a sealed replica shows: its files, its log, and everything that passes on the way to it."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

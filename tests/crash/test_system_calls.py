@@ -1,7 +1,5 @@
 """Each call on the way to the disk in turn: the process is killed at it, or it fails."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

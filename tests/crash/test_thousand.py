@@ -1,7 +1,5 @@
 """A thousand stores: one after another, and from many clients at once."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """Open memories in the test's own process: real files, a real database, no socket."""
 
-from __future__ import annotations
-
 import resource
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

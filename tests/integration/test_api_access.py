@@ -1,7 +1,5 @@
 """Who may do what: the kernel vouches for the caller, the configuration decides."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

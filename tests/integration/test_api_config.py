@@ -1,7 +1,5 @@
 """`/api/config`, and the command line that uses it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

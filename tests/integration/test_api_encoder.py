@@ -1,7 +1,5 @@
 """What a person sees of the encoder: the verb, status, and the configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`/api/events`: what happens, as server-sent events."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from collections.abc import Callable

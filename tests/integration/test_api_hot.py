@@ -1,7 +1,5 @@
 """`/api/hot`: the state that is always in the agent's context."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

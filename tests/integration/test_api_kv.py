@@ -1,7 +1,5 @@
 """`/api/kv`: small named facts."""
 
-from __future__ import annotations
-
 import time
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """`/api/memory`: storing, reading, listing, changing and forgetting, over the socket."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 from urllib.parse import quote

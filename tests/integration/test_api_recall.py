@@ -1,7 +1,5 @@
 """`/api/recall` and `/api/cold`: asking in words."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

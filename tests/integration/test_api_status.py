@@ -1,7 +1,5 @@
 """Watching the daemon: status, health, metrics, agents, and the API's own description."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Replication over the API: real daemons, a real server, and one that asks for tokens."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3

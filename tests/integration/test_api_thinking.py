@@ -1,7 +1,5 @@
 """Distilling, observing, the graph and compacting over the socket, without a model."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

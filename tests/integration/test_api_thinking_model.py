@@ -1,7 +1,5 @@
 """The same with a model: real ones' ways of answering, over the real process."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """`/api/tree`: the categories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`/api/upkeep`, `/api/consolidate`, `/api/ingest`, `/api/validate` and the numbers of an agent."""
 
-from __future__ import annotations
-
 import threading
 import time
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The vectors of a real daemon with a static encoder: status, kills, a full disk, forgetting."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

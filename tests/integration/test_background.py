@@ -1,7 +1,5 @@
 """The daemon's endless tasks go on, whatever happens to one of them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

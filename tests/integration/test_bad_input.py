@@ -3,8 +3,6 @@
 Every kind of mistake is made once, over the socket.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import select

@@ -1,7 +1,5 @@
 """The caps of warm, hot and tree: always kept, and nothing is dropped for them."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The index of watched files follows what people, editors and git do to them."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

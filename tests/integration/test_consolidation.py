@@ -1,7 +1,5 @@
 """Runs of upkeep: what each step does, and that nothing is lost wherever they break off."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """What an agent reads before its turn, over the socket."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which memories a context block has, with what beside them, over the socket."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

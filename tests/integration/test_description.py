@@ -1,7 +1,5 @@
 """The daemon describes itself: validly, and every call that fits is answered as described."""
 
-from __future__ import annotations
-
 import re
 import socket
 from collections.abc import Iterator

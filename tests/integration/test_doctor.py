@@ -1,7 +1,5 @@
 """`thermocline doctor`: each thing is made wrong on purpose, and found with its fix."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

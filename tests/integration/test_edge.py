@@ -1,7 +1,5 @@
 """What callers that misbehave at the socket cost the log, the memory and the other callers."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

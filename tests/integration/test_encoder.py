@@ -1,7 +1,5 @@
 """Texts as vectors: real litellm, real processes, and a server that encodes by concepts."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

@@ -1,7 +1,5 @@
 """Experiences and preferences over the socket, and on two devices."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

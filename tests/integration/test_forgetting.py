@@ -1,7 +1,5 @@
 """Forgetting by category, by words, and a whole agent, over the socket."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from typing import Any

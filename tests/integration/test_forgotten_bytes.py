@@ -1,7 +1,5 @@
 """Forgetting leaves no byte of a text on the disk: searched for in every file there is."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time

@@ -1,7 +1,5 @@
 """The full-text index of a real database, as it grows."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """State files that others change: set aside and reported, and nothing in them is obeyed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Versions that rows had: looking at them, and putting them back."""
 
-from __future__ import annotations
-
 import os
 import time
 from functools import partial

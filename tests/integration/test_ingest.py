@@ -1,7 +1,5 @@
 """Taking in daily notes: every fact once, whatever the files are and however often they change."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable

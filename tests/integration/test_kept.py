@@ -1,7 +1,5 @@
 """What is kept by itself: without secrets, whatever shape the messages have."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What a model keeps of conversations: in one question, and nothing that the rules would bar."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The daemon comes and goes: signals, second daemons, and what stands in the socket's place."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

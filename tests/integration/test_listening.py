@@ -1,7 +1,5 @@
 """Conversations in the background: pauses, ends, restarts, failures."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import time

@@ -1,7 +1,5 @@
 """The models' process: real litellm, a real server, real pipes, and kills."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

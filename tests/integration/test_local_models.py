@@ -1,7 +1,5 @@
 """Looking on this device for a model's server, as `--llm` does where none is configured."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

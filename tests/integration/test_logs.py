@@ -1,7 +1,5 @@
 """The log: forms, levels, and nothing of what is stored, asked or secret."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """mem0's calls over a daemon."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The daemon's section in MEMORY.md: with the first thing to show, never empty, and taken out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Joining memories and parting them again, on a real database and over the socket."""
 
-from __future__ import annotations
-
 import sqlite3
 import tempfile
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """One list of results over all sources, which every way of asking answers alike."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

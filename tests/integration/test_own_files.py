@@ -1,7 +1,5 @@
 """Knowledge, reflections, episodes and skills: files of the agent's, over the socket."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

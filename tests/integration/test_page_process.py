@@ -1,7 +1,5 @@
 """Pages that another process receives: the same as those received here, and never fewer."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

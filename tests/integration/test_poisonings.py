@@ -4,8 +4,6 @@
 and a question that would bring it up.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

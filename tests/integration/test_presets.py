@@ -1,7 +1,5 @@
 """Other systems over the socket: the formulas of ScalyClaw and Tiny Claw, ScalyClaw's clients."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """One that asks or stores too much is refused with the way out, and the others are served."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

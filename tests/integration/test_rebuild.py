@@ -1,7 +1,5 @@
 """A damaged or missing database is rebuilt from what is left of it and the state files."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

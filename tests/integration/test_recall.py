@@ -1,7 +1,5 @@
 """Recall over the socket: filters, limits, ways of ranking, and what it tells of itself."""
 
-from __future__ import annotations
-
 import time
 from math import exp
 from typing import Any

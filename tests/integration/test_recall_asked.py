@@ -1,7 +1,5 @@
 """Questions about a day, a person or nothing that is known, as people ask them, over the socket."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

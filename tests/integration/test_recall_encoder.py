@@ -1,7 +1,5 @@
 """Questions while an encoder is configured: what it adds, and what they say when it is away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """Questions in other words than their answers: concepts, days, introduced names, synonyms."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

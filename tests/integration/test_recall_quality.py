@@ -1,7 +1,5 @@
 """The benchmark of recall quality, run as people run it, on data small enough for every day."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A changed configuration reaches the running daemon; a bad one does not."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

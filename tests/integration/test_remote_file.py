@@ -1,7 +1,5 @@
 """What only a remote that is a file has: a disk, other processes, and people who remove it."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

@@ -1,7 +1,5 @@
 """What only a remote over HTTP has: tokens, restarts, and servers that are none."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import logging

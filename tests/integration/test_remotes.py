@@ -1,7 +1,5 @@
 """One contract for every remote: a file, and a real server by either of its paths."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import AsyncIterator

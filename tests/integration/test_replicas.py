@@ -1,7 +1,5 @@
 """Agents of several devices with one database, replicated by the daemon's own parts."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

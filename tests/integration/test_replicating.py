@@ -1,7 +1,5 @@
 """The loop that replicates: what goes first, what is too large, and what is complained of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The loop that keeps one agent and a remote alike: when it acts, and what it waits for."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable

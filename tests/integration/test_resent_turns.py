@@ -1,7 +1,5 @@
 """A conversation that is sent again with each turn is stored once."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Long texts are read by the rules in a process of their own, so that other callers do not wait."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

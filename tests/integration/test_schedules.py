@@ -1,7 +1,5 @@
 """Upkeep by the schedules: on devices that sleep, and with clocks that jump."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import AsyncIterator

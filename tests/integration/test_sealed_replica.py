@@ -1,7 +1,5 @@
 """The keys of a sealed replica among devices: new epochs, retired devices and invented ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The daemon as a service: what it tells systemd, and the socket that systemd gives it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

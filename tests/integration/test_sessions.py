@@ -1,7 +1,5 @@
 """Sessions over the socket: what they see."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What settings do, over the socket."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The server that other tests rely on, and the way its binary comes into the checkout."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

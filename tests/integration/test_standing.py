@@ -1,7 +1,5 @@
 """Standing memories: recognised when they are stored, shown, and changed by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 RULE = "Never push on Fridays"

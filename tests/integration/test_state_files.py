@@ -1,7 +1,5 @@
 """The state files: soon, whole, in the shapes that older tools read, and within their caps."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

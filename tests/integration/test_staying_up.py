@@ -1,7 +1,5 @@
 """Reads go on, whatever runs out, hangs or is slow; and all is well again by itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """What is told replaces what was told before about the same, over the socket."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

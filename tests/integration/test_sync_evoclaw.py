@@ -1,7 +1,5 @@
 """What EvoClaw's readers find on a remote, and what is read of what EvoClaw left there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3

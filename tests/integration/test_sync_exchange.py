@@ -1,7 +1,5 @@
 """Rows between devices over a real server and over a file."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

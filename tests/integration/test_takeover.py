@@ -1,7 +1,5 @@
 """Folders that older tools left: everything in them is taken over, and nothing in them is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

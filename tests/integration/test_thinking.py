@@ -1,7 +1,5 @@
 """What a model, or the rules, make of an agent's memory: conversations, episodes, merges."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Awaitable, Callable, Sequence

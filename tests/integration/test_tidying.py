@@ -1,7 +1,5 @@
 """Looking through a whole memory for what repeats, contradicts and has faded."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The tools for models as Python functions."""
 
-from __future__ import annotations
-
 import inspect
 import threading
 from collections.abc import Callable

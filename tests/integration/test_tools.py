@@ -1,7 +1,5 @@
 """The tools of models: ours, ScalyClaw's and profClaw's, over the socket."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

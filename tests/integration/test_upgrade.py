@@ -1,7 +1,5 @@
 """What another release wrote: earlier files are brought up to date, later ones left alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

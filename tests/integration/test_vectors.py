@@ -1,7 +1,5 @@
 """The vectors of an agent's texts: made in the background, kept in step, replaced by others."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the watcher says has changed is all that changed before it was asked."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

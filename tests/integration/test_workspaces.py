@@ -1,7 +1,5 @@
 """The notes of a workspace travel with the memory, and nobody's words are lost on the way."""
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import os

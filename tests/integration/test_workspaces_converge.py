@@ -4,8 +4,6 @@ Every line that somebody wrote, and did not take out again, is on every disk the
 it was written into or in a copy beside it, unless that note was deleted somewhere.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import tempfile

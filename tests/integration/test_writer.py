@@ -1,7 +1,5 @@
 """Group commit: what arrives together is written together, and each caller hears its own result."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the tests of the views share: one daemon for a file, and an agent for a test."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Takes the picture of the terminal view in README, with recorded answers: `make picture`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -5,8 +5,6 @@
 Run it when an answer that a tab shows has changed its shape, then `make snapshots UPDATE=1`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """The list of agents: one is shown, or forgotten."""
 
-from __future__ import annotations
-
 import pytest
 from daemon_process import Daemon
 

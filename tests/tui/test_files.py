@@ -1,7 +1,5 @@
 """The view of the watched files: each of its actions, against a real daemon."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The terminal view's frame, against a real daemon."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The tab of the memories: each action against a real daemon."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

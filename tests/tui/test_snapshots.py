@@ -3,8 +3,6 @@
 The answers are recorded, and the clock stands still; see `record.py`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The view of the replica: each of its actions, against real daemons that share a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

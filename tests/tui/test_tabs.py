@@ -1,7 +1,5 @@
 """What holds in every tab: keys and help, read-only, any size, hostile texts, hidden texts."""
 
-from __future__ import annotations
-
 import pytest
 from daemon_process import Daemon, wait_until
 from static_model import write

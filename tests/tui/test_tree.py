@@ -1,7 +1,5 @@
 """The tab of the categories: each action against a real daemon."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

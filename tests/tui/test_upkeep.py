@@ -1,7 +1,5 @@
 """The view of the upkeep and the model: each of its actions, against a real daemon."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import msgspec

@@ -1,7 +1,5 @@
 """`thermocline tui` as a command: pictures, the browser, and what is said when it cannot open."""
 
-from __future__ import annotations
-
 import http.client
 import re
 import signal

@@ -1,7 +1,5 @@
 """What tests of the store's and the recall's parts share: memories in a real database."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator

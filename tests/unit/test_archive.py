@@ -1,7 +1,5 @@
 """Archives: what is in them, and that damaged or hostile ones are refused, whatever they claim."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """What only the asynchronous client does; `test_client.py` has what both do."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

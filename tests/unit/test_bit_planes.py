@@ -1,7 +1,5 @@
 """Signs of many items: what a search finds is what comparing each item finds."""
 
-from __future__ import annotations
-
 from random import Random
 
 from hypothesis import given

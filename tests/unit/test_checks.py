@@ -1,7 +1,5 @@
 """What the checks of values accept, and what they say; `test_bad_input.py` has what they refuse."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable
 from typing import Any

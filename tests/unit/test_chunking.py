@@ -1,7 +1,5 @@
 """Cutting texts into chunks: whole where it fits, exact in lines, nothing left out."""
 
-from __future__ import annotations
-
 import itertools
 import string
 

@@ -1,7 +1,5 @@
 """The command line before it reaches a daemon: words, values, mistakes, exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

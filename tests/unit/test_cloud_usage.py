@@ -1,7 +1,5 @@
 """What the cloud was used for: counted by day, kept across restarts, and held back by a budget."""
 
-from __future__ import annotations
-
 import calendar
 import logging
 from pathlib import Path

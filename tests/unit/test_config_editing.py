@@ -1,7 +1,5 @@
 """Changing the user's layer: what is written, what is refused, and what stays."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said about a wrong configuration: all of it, in one go, with the way out."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

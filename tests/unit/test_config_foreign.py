@@ -1,7 +1,5 @@
 """profClaw's and ScalyClaw's memory settings are valid layers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

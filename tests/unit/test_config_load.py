@@ -1,7 +1,5 @@
 """The layers of the configuration, on real files."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

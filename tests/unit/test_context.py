@@ -1,7 +1,5 @@
 """How a budget is shared, and what a text in the block can do."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

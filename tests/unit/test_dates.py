@@ -1,7 +1,5 @@
 """Dates in texts and questions. `tests/data/dates.txt` has what is read, told on some day."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How the days of an agent compare."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Any
 

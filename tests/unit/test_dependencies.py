@@ -1,7 +1,5 @@
 """What each package may import, shown in a fresh interpreter."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib

@@ -1,7 +1,5 @@
 """README, docs/, help, OpenAPI and code say the same."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

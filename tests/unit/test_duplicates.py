@@ -1,7 +1,5 @@
 """Statements that say the same are one; those of other numbers, names, roles or events are not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whose request begins next, and who waits before that."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 

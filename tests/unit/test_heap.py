@@ -1,7 +1,5 @@
 """One heap for all threads."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

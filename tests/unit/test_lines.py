@@ -1,7 +1,5 @@
 """Three-way join of texts: no added line is lost, no removed line comes back."""
 
-from __future__ import annotations
-
 import time
 
 from hypothesis import given

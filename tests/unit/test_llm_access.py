@@ -1,7 +1,5 @@
 """Where a model may be, and the keys for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

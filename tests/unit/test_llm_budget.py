@@ -1,7 +1,5 @@
 """What models may cost, what is counted, and which answers are kept."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which model is asked, how often, and when the next has its turn."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Data that cannot pass as an instruction."""
 
-from __future__ import annotations
-
 import re
 from itertools import count
 

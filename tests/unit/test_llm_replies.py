@@ -1,7 +1,5 @@
 """What models answer, read whatever surrounds it, and the schemas that replies are held to."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """What a text refers to, and what a note lacks."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

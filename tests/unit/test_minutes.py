@@ -1,7 +1,5 @@
 """The live history: two hours of minutes, whatever the clock does."""
 
-from __future__ import annotations
-
 import pytest
 
 from thermocline.daemon.maintenance.minutes import MINUTES, MinuteSeries

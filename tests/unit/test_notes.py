@@ -1,7 +1,5 @@
 """Notes of two devices joined over what a replica carries between them, and their files."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The declaration of an operation: what its function takes is what a request has."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

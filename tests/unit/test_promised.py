@@ -1,7 +1,5 @@
 """The judge of histories: whatever is taken away of what was acknowledged, it says so."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

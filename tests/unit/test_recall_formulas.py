@@ -1,7 +1,5 @@
 """How recall ranks categories, and the formulas of other systems."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

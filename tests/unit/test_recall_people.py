@@ -1,7 +1,5 @@
 """People: the names of a question, looked up instead of read out of a list of all."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The whole of recall on a database, without a daemon."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sqlite3
 from collections.abc import Callable

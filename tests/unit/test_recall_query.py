@@ -1,7 +1,5 @@
 """Reading a query: its words, and expressions that no text breaks out of."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sqlite3
 

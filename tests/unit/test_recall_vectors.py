@@ -1,7 +1,5 @@
 """Recall with vectors: what is near in meaning is found, and adds to what the words say."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sqlite3
 from collections.abc import Callable, Mapping

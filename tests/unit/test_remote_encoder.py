@@ -1,7 +1,5 @@
 """What encoders behind a server are sent, and where texts go."""
 
-from __future__ import annotations
-
 import pytest
 
 from thermocline.daemon.config.settings import Llm

@@ -1,7 +1,5 @@
 """Which of two statements replaces the other: pairs in tests/data, a third of them held back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

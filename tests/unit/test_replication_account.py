@@ -1,7 +1,5 @@
 """What an account says of its token: where it goes, and who can read it."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

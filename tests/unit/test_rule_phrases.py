@@ -1,7 +1,5 @@
 """What the rules make of short texts: `tests/data/rule_phrases.txt`, a test for each section."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """When upkeep is due, in zones that change their clocks and on devices that sleep."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

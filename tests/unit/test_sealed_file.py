@@ -1,7 +1,5 @@
 """Sealed files: what opens them, and what is noticed."""
 
-from __future__ import annotations
-
 import functools
 import io
 import zlib

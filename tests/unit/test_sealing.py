@@ -1,7 +1,5 @@
 """Sealed rows, the keys of an owner, and the recovery key: what opens what, and what does not."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the daemon notes for itself, what devices have counted, and pages of a table."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Whom and what memories name, kept by the database itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

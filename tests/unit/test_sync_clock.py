@@ -1,7 +1,5 @@
 """Stamps that only grow, and never so far that others refuse them."""
 
-from __future__ import annotations
-
 from thermocline.sync import TOO_HIGH, HybridClock, stamp_at
 
 NOW = 1_700_000_000.0

@@ -1,7 +1,5 @@
 """Failures of a remote: their names, how long is waited, and what is no address."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import ssl

@@ -1,7 +1,5 @@
 """What the rules keep of a talk: nothing wrong, nothing useless alone, nothing lost."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

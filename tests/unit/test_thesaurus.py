@@ -1,7 +1,5 @@
 """Concepts: words that mean the same, in several languages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

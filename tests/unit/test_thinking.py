@@ -1,7 +1,5 @@
 """What a model says of a text, and where rules file one."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 

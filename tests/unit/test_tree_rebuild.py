@@ -1,7 +1,5 @@
 """Building the tree anew: what is proposed, what is refused, and that nothing is ever lost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """The units of systemd, as systemd's own tools judge them, and the wheel's list of packages."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

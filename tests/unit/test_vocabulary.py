@@ -1,7 +1,5 @@
 """The files of the languages: whole, without names that no rule reads, and all that one needs."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Walking a workspace without following anything out of it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the watcher uses of watchfiles beyond its documentation is there, in one module alone."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path
