@@ -180,26 +180,6 @@ def test_events_go_on_for_a_reader_that_half_closed(call, wire):
         seen += more
 
 
-# Other versions of HTTP
-
-
-@pytest.mark.parametrize(
-    "line", [b"GET /api/health", b"GET /api/health HTTP/0.9", b"GET /api/health HTTP/2.0"]
-)
-def test_other_versions_of_http_are_refused(wire, line):
-    one = wire()
-    one.send(line + b"\r\nHost: x\r\n\r\n")
-    answered = one.answer()
-    assert answered.refusal()[:2] == (400, "invalid")
-    assert one.closed()
-
-
-def test_the_preface_of_http_2_is_refused(wire):
-    one = wire()
-    one.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-    assert one.answer().refusal()[:2] == (400, "invalid")
-
-
 # Without files to open
 
 
