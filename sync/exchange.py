@@ -320,13 +320,13 @@ class Exchange:
             return await self._replica.renew(pushed.poll.epoch)
         if pushed.poll == Cursor(link.epoch, link.seq + len(batch)):
             # No other device has sent anything meanwhile: these rows need not be received again.
-            await self._settle(batch, () if pushed.complete else batch, pushed.poll, tally)
+            await self._record_push(batch, () if pushed.complete else batch, pushed.poll, tally)
         elif pushed.complete:
             # They come back with the rows of other devices, and are then no longer pending.
             tally.sent += len(batch)
         return pushed.poll
 
-    async def _settle(
+    async def _record_push(
         self, batch: Sequence[Pending], unsure: Sequence[Pending], link: Cursor, tally: RoundResult
     ) -> None:
         """Record the rows that were taken, and merge those that were not."""

@@ -142,8 +142,8 @@ def _verify(args: Args, client: Caller) -> int:
 
 def _verified(answer: Mapping[str, Any]) -> str:
     if answer["verified"]:
-        took = f"in {span(answer['seconds'])}" if answer["seconds"] >= 1 else "at once"
-        return f"verified {took}: the replica has all {answer['rows']:,} rows, unchanged"
+        duration = f"in {span(answer['seconds'])}" if answer["seconds"] >= 1 else "at once"
+        return f"verified {duration}: the replica has all {answer['rows']:,} rows, unchanged"
     counts = "{missing:count} rows missing, {different:count} different, {extra:count} too many"
     return worded(f"NOT verified: {counts}, of {{rows:count}}", answer)
 

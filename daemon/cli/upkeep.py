@@ -114,14 +114,14 @@ def _show_schedule(status: Answer, _: Answer) -> None:
 
 def _schedule(schedule: Answer) -> tuple[str, ...]:
     seconds, every, error = (schedule.get(name) for name in ("seconds", "every", "error"))
-    took = "" if seconds is None else f"took {seconds:.1f} s"
+    duration = "" if seconds is None else f"took {seconds:.1f} s"
     following = schedule.get("next")
     return (
         schedule["name"],
         schedule.get("cron") or ("" if every is None else f"every {every / 86_400:g} days"),
         moment(schedule.get("last")),
         "by hand" if following is None else _when(following),
-        f"FAILED: {error}" if error else took,
+        f"FAILED: {error}" if error else duration,
     )
 
 
@@ -135,10 +135,8 @@ def _when(seconds: float) -> str:
 def _sync(args: Args, client: Caller) -> Shown:
     if args.now:
         done = client.call("POST /api/sync")
-        took = done["took_ms"]
-        text = (
-            _counts(done) + " in " + (f"{took / 1000:.1f} s" if took >= 1000 else f"{took:.0f} ms")
-        )
+        ms = done["took_ms"]
+        text = f"{_counts(done)} in " + (f"{ms / 1000:.1f} s" if ms >= 1000 else f"{ms:.0f} ms")
         nothing = not (done["sent"] or done["received"] or done["refused"])
         return f"{text}: nothing to do" if nothing else text
     status = client.call("GET /api/sync")

@@ -80,8 +80,8 @@ async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
     here, shown = await memory.read(lambda db: _of_database(db, replica.form))
     differences = Differences(rows=sum(digest.rows for digest in there.values()), shown=shown)
     for kind in sorted(there.keys() | here.keys()):
-        one, other = there.get(kind, Digest()), here.get(kind, Digest())
-        if (one.rows, one.total) != (other.rows, other.total):
+        theirs, ours = there.get(kind, Digest()), here.get(kind, Digest())
+        if (theirs.rows, theirs.total) != (ours.rows, ours.total):
             await _compare_kind(replica, memory, kind, differences)
     return differences
 

@@ -123,12 +123,12 @@ class Keychain:
             ring = change(self.needed())
             if remote is not None:
                 try:
-                    ring = await roster.settle(remote, ring, self._holder())
+                    ring = await roster.publish(remote, ring, self._holder())
                 except KeyMissing:
                     # Another device has begun an epoch, perhaps at the same time.
                     ring = await roster.learn(remote, self.needed(), self._holder())
                     await self._take(ring)
-                    ring = await roster.settle(remote, change(ring), self._holder())
+                    ring = await roster.publish(remote, change(ring), self._holder())
             await self._take(ring)
 
     async def take(self, ring: Keyring) -> None:
@@ -208,7 +208,7 @@ class Keychain:
 
     async def publish(self, remote: Remote) -> None:
         async with self._changing:
-            ring = await roster.settle(remote, self.needed(), self._holder())
+            ring = await roster.publish(remote, self.needed(), self._holder())
             assert self._stored is not None
             await self._store(msgspec.structs.replace(self._stored, ring=ring, is_published=True))
 

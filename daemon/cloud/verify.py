@@ -60,14 +60,14 @@ class Verifier:
         self._replicas = replicas
         self._state_dir = state_dir
         self._problems = problems
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def verify(self, agent: str) -> Verification:
         """Restore into a temporary folder and compare; the result is recorded in the memory.
 
         `NotFound`: the agent does not exist, or is not replicated.
         """
-        async with self._one, self._agents.use(agent, create=False, quietly=True) as store:
+        async with self._lock, self._agents.use(agent, create=False, quietly=True) as store:
             began = time.monotonic()
             # Rows that are being sent could not be compared.
             await self._replicas.sync(agent)

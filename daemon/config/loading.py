@@ -78,7 +78,7 @@ def load(
         faults += wrong
         _merge(values, valid)
         origins.update((dotted(path), layer.name) for path, _ in leaves(valid))
-    faults += _settle(values, origins, env.get("HOME", ""), {fault.key for fault in faults})
+    faults += _check_settings(values, origins, env.get("HOME", ""), {fault.key for fault in faults})
     if faults:
         raise ConfigInvalid("\n".join(map(str, faults)))
     settings = msgspec.convert(values, Settings)
@@ -106,7 +106,7 @@ def _merge(lower: Values, upper: Values) -> None:
             lower[name] = value
 
 
-def _settle(
+def _check_settings(
     values: Values, origins: Mapping[str, str], home: str, known: set[str]
 ) -> Iterator[Fault]:
     """Make paths absolute, in place, and check combinations of keys.

@@ -77,7 +77,7 @@ def replica(context: DeviceContext) -> Iterator[CheckResult]:
     elif account.kind == "file":
         yield _on_disk(Path(account.url.removeprefix("file:")), context.state_dir)
     else:
-        yield from asyncio.run(_asked(account))
+        yield from asyncio.run(_check_answer(account))
 
 
 def _on_disk(path: Path, state_dir: Path) -> CheckResult:
@@ -110,7 +110,7 @@ async def _time_at(account: Account) -> float:
     return float(result.rows[0][0] or 0)
 
 
-async def _asked(account: Account) -> list[CheckResult]:
+async def _check_answer(account: Account) -> list[CheckResult]:
     began = time.time()
     try:
         there = await _time_at(account)
@@ -120,13 +120,13 @@ async def _asked(account: Account) -> list[CheckResult]:
     except SyncError as error:
         ours = as_ours(error, account)
         return [failure(ours.message, ours.hint or "look at the network")]
-    took = time.time() - began
-    skew = there - (began + took / 2)
-    if abs(skew) > _SKEW_SECONDS + took:
+    seconds = time.time() - began
+    skew = there - (began + seconds / 2)
+    if abs(skew) > _SKEW_SECONDS + seconds:
         ahead = "behind" if skew > 0 else "ahead of"
         text = f"this device's clock is {abs(skew):,.0f} s {ahead} the replica's"
         return [warning(text, "set the clock: timedatectl set-ntp true")]
-    return [ok(f"{account.url} answers in {took * 1000:,.0f} ms, its clock agrees")]
+    return [ok(f"{account.url} answers in {seconds * 1000:,.0f} ms, its clock agrees")]
 
 
 def model(context: DeviceContext) -> Iterator[CheckResult]:

@@ -30,7 +30,7 @@ from ..store.agent_store import AgentStore
 from ..store.records import agent_entries
 from ..store.records.agent_entries import Item, OwnEntry, OwnPart
 from ..store.records.notes import NOWHERE, Note, WaitingNote
-from .workspace_files import stand_at, write_files
+from .workspace_files import fingerprint_at, write_files
 
 T = TypeVar("T")
 _UNREADABLE: Final = "own_file_unread"
@@ -69,9 +69,9 @@ class AgentFiles:
         workspace = _workspace(store)
 
         def current(db: sqlite3.Connection) -> tuple[T] | None:
-            known = agent_entries.stands(db)
+            known = agent_entries.fingerprints(db)
             paths = (*_PARTS.values(), *known)
-            stale = any(_stand(workspace / path) != known.get(path, "") for path in paths)
+            stale = any(_fingerprint(workspace / path) != known.get(path, "") for path in paths)
             return None if stale else (read(db),)
 
         for _ in range(_TRIES):
@@ -86,7 +86,7 @@ class AgentFiles:
 
     async def catch_up(self, store: AgentStore) -> None:
         """Read changed files into the database."""
-        known = await store.read(agent_entries.stands)
+        known = await store.read(agent_entries.fingerprints)
         read, left = await asyncio.to_thread(_load, _workspace(store), known, store.now)
         if not read:
             return
@@ -161,7 +161,7 @@ def _workspace(store: AgentStore) -> Path:
     return store.place.workspace or store.place.folder
 
 
-def _stand(path: Path) -> str:
+def _fingerprint(path: Path) -> str:
     """Identifies the version of a file; "" if it does not exist."""
     try:
         status = path.lstat()
@@ -181,22 +181,22 @@ def _load(
     for name, path in _PARTS.items():
         folder = f"{Path(path).parent}/" if name == "skills" else path
         paths = {path, *(item for item in known if item.startswith(folder))}
-        if any(_stand(workspace / path) != known.get(path, "") for path in paths):
+        if any(_fingerprint(workspace / path) != known.get(path, "") for path in paths):
             read.append(_part(name, path, workspace, left[name], now))
     return read, left
 
 
 def _part(name: str, path: str, workspace: Path, left: list[str], now: float) -> OwnPart:
-    stand, text, changed_at = _content(workspace, path, left)
+    fingerprint, text, changed_at = _content(workspace, path, left)
     if name == "knowledge":
-        return OwnPart(name, {path: stand}, changed_at, agent_files.line_count(text), text)
+        return OwnPart(name, {path: fingerprint}, changed_at, agent_files.line_count(text), text)
     if name == "skills":
-        return _skills(workspace, path, stand, text, left)
+        return _skills(workspace, path, fingerprint, text, left)
     lines = [line for line in text.split("\n") if line.strip()]
     entries = tuple(_entries(name, lines, changed_at or now))
     if broken := agent_files.broken_lines(name, text):
         left.append(broken)
-    return OwnPart(name, {path: stand}, changed_at, len(lines), broken, entries)
+    return OwnPart(name, {path: fingerprint}, changed_at, len(lines), broken, entries)
 
 
 def _entries(name: str, lines: Sequence[str], now: float) -> Iterator[OwnEntry]:
@@ -208,34 +208,34 @@ def _entries(name: str, lines: Sequence[str], now: float) -> Iterator[OwnEntry]:
             yield OwnEntry(agent_files.digest(line), position, at, item)
 
 
-def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) -> OwnPart:
+def _skills(workspace: Path, path: str, fingerprint: str, text: str, left: list[str]) -> OwnPart:
     index = agent_files.skill_index(text)
     if index is None:
         left.append(f"{path} is not a JSON object")
-    stands, entries = {path: stand}, []
+    fingerprints, entries = {path: fingerprint}, []
     for position, (skill_id, description) in enumerate((index or {}).items()):
         at = agent_files.skill_path(skill_id)
-        stands[at], body, changed_at = _content(workspace, at, left)
+        fingerprints[at], body, changed_at = _content(workspace, at, left)
         item = agent_files.Skill(skill_id, description, body)
         entries.append(OwnEntry(skill_id, position, changed_at, item))
     changed_at = max((entry.created_at for entry in entries), default=0.0)
-    return OwnPart("skills", stands, changed_at, len(entries), entries=tuple(entries))
+    return OwnPart("skills", fingerprints, changed_at, len(entries), entries=tuple(entries))
 
 
 def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, float]:
-    """The stand, text and time of a file; empty if it cannot be read."""
-    # Before reading, so that a concurrent write changes the stand.
-    stand = _stand(workspace / path)
-    if not stand:
+    """The fingerprint, text and time of a file; empty if it cannot be read."""
+    # Before reading, so that a concurrent write changes the fingerprint.
+    fingerprint = _fingerprint(workspace / path)
+    if not fingerprint:
         return "", "", 0.0
     try:
         content, status = atomic.read(workspace / path, _LARGEST, below=workspace)
     except FileNotFoundError:
-        return stand, "", 0.0
+        return fingerprint, "", 0.0
     except (Conflict, TooLarge, OSError) as error:
         left.append(str(error))
-        return stand, "", 0.0
-    return stand, content.decode(errors="replace"), status.st_mtime
+        return fingerprint, "", 0.0
+    return fingerprint, content.decode(errors="replace"), status.st_mtime
 
 
 def _locked(workspace: Path, do: Callable[[], T]) -> T:
@@ -309,7 +309,7 @@ def _rewrite(
     """
     top = workspace / FOLDER
     for _ in range(_TRIES):
-        stand = stand_at(top, path)
+        fingerprint = fingerprint_at(top, path)
         try:
             text = atomic.read(workspace / path, _LARGEST, below=workspace)[0].decode()
         except FileNotFoundError:
@@ -317,7 +317,7 @@ def _rewrite(
         except UnicodeDecodeError as error:
             raise Conflict(f"cannot change {workspace / path}: it is not valid UTF-8") from error
         files = [
-            WaitingNote(at or path, Note(new, now), stand_at(top, at) if at else stand)
+            WaitingNote(at or path, Note(new, now), fingerprint_at(top, at) if at else fingerprint)
             for at, new in change(text).items()
         ]
         done, barred = write_files(top, files)

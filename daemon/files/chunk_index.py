@@ -22,7 +22,7 @@ from ..store.records import chunk_tables, watched
 from ..store.records.chunk_tables import FileFingerprint
 from . import walker
 from .index_database import IndexDatabase, ReadFile, read_file
-from .scanning import IndexRoot, Scan, missing, root_stand, roots_of, scan
+from .scanning import IndexRoot, Scan, missing, root_fingerprint, roots_of, scan
 from .walker import Identity
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class ChunkIndex:
         self._missing: list[str] = []
         self._files = self._left_out = 0
         self._to_read = 0
-        self._told = 0.0
+        self._reported_at = 0.0
         self._last_sync_at: float | None = None
         self._failure: ThermoclineError | None = None
         self.last = FilesBrought()  # what the last update brought, an object of its own for each
@@ -155,10 +155,10 @@ class ChunkIndex:
         self._ticked = now
         for root in self.roots:
             place = str(root.top)
-            stand = root_stand(root.top)
-            if self._singles.get(place, stand) != stand:
+            fingerprint = root_fingerprint(root.top)
+            if self._singles.get(place, fingerprint) != fingerprint:
                 self.changed([place])
-            self._singles[place] = stand
+            self._singles[place] = fingerprint
 
     def begin(self) -> None:
         """Start an update if work is waiting and no update is running."""
@@ -245,7 +245,7 @@ class ChunkIndex:
         self._to_read = 0
         self.in_step.set()
         if any(counts.values()):
-            self._tell("files.synced", **counts)
+            self._emit("files.synced", **counts)
 
     async def _step(self, paths: set[str], counts: dict[str, int], *, whole: bool) -> None:
         rules = self._rules()
@@ -269,8 +269,8 @@ class ChunkIndex:
         gone = known.keys() - result.present.keys()
         news = [
             path
-            for path, stand in result.present.items()
-            if known.get(path) != stand or (path in paths and path not in result.reasons)
+            for path, fingerprint in result.present.items()
+            if known.get(path) != fingerprint or (path in paths and path not in result.reasons)
         ]
         self._to_read = len(news)
         moves = await self._run(partial(database.digests, gone)) if gone and news else {}
@@ -307,7 +307,7 @@ class ChunkIndex:
         added = await self.store.read(watched.paths)
         self.roots = roots = roots_of(self._place, {*map(str, self._granted), *added})
         self._missing = await self._run(partial(missing, roots))
-        self._singles = {str(root.top): root_stand(root.top) for root in roots}
+        self._singles = {str(root.top): root_fingerprint(root.top) for root in roots}
 
     def _scan(self, rules: IndexSettings, paths: Iterable[str] | None) -> Scan:
         if paths is None:
@@ -325,8 +325,8 @@ class ChunkIndex:
         gone: set[str],
     ) -> str:
         """Index one file; return the change, or ""."""
-        stand, reason = result.present[path], result.reasons.get(path, "")
-        file = ReadFile(path, stand, reason=reason)
+        fingerprint, reason = result.present[path], result.reasons.get(path, "")
+        file = ReadFile(path, fingerprint, reason=reason)
         if not reason:
             try:
                 limit = self._rules().max_file_kb * 1024
@@ -336,7 +336,7 @@ class ChunkIndex:
                     gone.add(path)
                 return ""
             except OSError as error:
-                file = ReadFile(path, stand, reason=reason_of(error))
+                file = ReadFile(path, fingerprint, reason=reason_of(error))
         take = partial(self._database.take, file, self._rules(), moves, gone, self.store.now)
         return await self._run(take)
 
@@ -349,11 +349,11 @@ class ChunkIndex:
 
     def _progress(self) -> None:
         now = time.monotonic()
-        if now - self._told > _PROGRESS_SECONDS and self._to_read:
-            self._told = now
-            self._tell("files.progress", to_read=self._to_read)
+        if now - self._reported_at > _PROGRESS_SECONDS and self._to_read:
+            self._reported_at = now
+            self._emit("files.progress", to_read=self._to_read)
 
-    def _tell(self, kind: str, **data: Any) -> None:
+    def _emit(self, kind: str, **data: Any) -> None:
         self._publish(self._place.agent, Event(kind, data))
 
     def _run(self, work: Callable[[], T]) -> Awaitable[T]:

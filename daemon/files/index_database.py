@@ -37,7 +37,7 @@ class ReadFile(msgspec.Struct, frozen=True):
     """A file as it was read: its content, or the reason why it cannot be indexed."""
 
     path: str
-    stand: FileFingerprint
+    fingerprint: FileFingerprint
     content: bytes = b""
     reason: str = ""
 
@@ -63,11 +63,11 @@ async def read_file(
             reason = f"it has {first.size // 1024} KB, the limit is {limit // 1024} KB"
             return ReadFile(path, first, reason=reason)
         content = await file.read(limit + 1)
-        stand = fingerprint_of(os.fstat(handle))
-    changed = stand != first or len(content) != stand.size
-    if changed or time.time_ns() - stand.mtime < _JUST_NOW_NS:
-        stand = msgspec.structs.replace(stand, ctime=0)
-    return ReadFile(path, stand, content)
+        fingerprint = fingerprint_of(os.fstat(handle))
+    changed = fingerprint != first or len(content) != fingerprint.size
+    if changed or time.time_ns() - fingerprint.mtime < _JUST_NOW_NS:
+        fingerprint = msgspec.structs.replace(fingerprint, ctime=0)
+    return ReadFile(path, fingerprint, content)
 
 
 def text_of(content: bytes, *, own: bool) -> tuple[str, str]:
@@ -161,19 +161,19 @@ class IndexDatabase:
         was = chunk_tables.identity_of(db, path)
         stale = chunk_tables.meta_value(db, _CUTTING) not in {None, signature(rules)}
         if was and was[0] == digest and not stale:
-            chunk_tables.touch(db, path, file.stand)
+            chunk_tables.touch(db, path, file.fingerprint)
             return ""
         old = moves.get(digest)
         if was is None and old in gone and not stale and _keeps_title(db, old, path):
             # Only once: two copies of a file are two files.
             gone.discard(old)
             del moves[digest]
-            chunk_tables.move(db, old, path, file.stand)
+            chunk_tables.move(db, old, path, file.fingerprint)
             return "moved"
         content = FileContent(digest, reason=reason)
         if not reason:
             content = content_of(path, text, digest, rules)
-        chunk_tables.put(db, path, file.stand, content, now)
+        chunk_tables.put(db, path, file.fingerprint, content, now)
         return "added" if was is None else "updated"
 
     def use(self, work: Callable[..., T], *args: object) -> T:

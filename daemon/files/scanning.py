@@ -53,7 +53,7 @@ class IndexRoot(msgspec.Struct, frozen=True):
 class Scan(msgspec.Struct):
     """The result of a scan."""
 
-    # The stand of each wanted file, by its path in the index.
+    # The fingerprint of each wanted file, by its path in the index.
     present: dict[str, FileFingerprint] = {}
     reasons: dict[str, str] = {}  # why some of these files cannot be indexed
     folders: dict[str, Identity] = {}  # the folders to watch, by their place on the disk
@@ -138,8 +138,8 @@ def roots_of(place: AgentPaths, tops: Iterable[str]) -> list[IndexRoot]:
     return roots
 
 
-def root_stand(top: Path) -> FileFingerprint | None:
-    """The stand of a root; of a folder only its inode, since its changes have events."""
+def root_fingerprint(top: Path) -> FileFingerprint | None:
+    """The fingerprint of a root; of a folder only its inode, since its changes have events."""
     try:
         status = top.lstat()
     except OSError:
@@ -209,7 +209,7 @@ def _note(path: str, status: os.stat_result, result: Scan) -> None:
 
 
 def fingerprint_of(status: os.stat_result) -> FileFingerprint:
-    """The stand of a file: what tells its versions apart."""
+    """The fingerprint of a file: what tells its versions apart."""
     return FileFingerprint(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 

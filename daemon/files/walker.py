@@ -43,7 +43,7 @@ class Open(msgspec.Struct, frozen=True):
     mode: int
 
 
-Found: TypeAlias = Open | Skipped
+Entry: TypeAlias = Open | Skipped
 Wanted: TypeAlias = Callable[[str, os.stat_result], bool]
 
 
@@ -53,7 +53,7 @@ def walk(
     never: Identity,
     wanted: Wanted | None = None,
     enters: Wanted | None = None,
-) -> Generator[Found, None, None]:
+) -> Generator[Entry, None, None]:
     """Every regular file below a folder, sorted, and a `Skipped` for anything else.
 
     Links are not followed, including those put in place of a folder or file during the walk.
@@ -136,14 +136,14 @@ class _Walk(msgspec.Struct):
     wanted: Wanted | None
     enters: Wanted | None
 
-    def entered(self, folder: int, path: str, depth: int) -> Generator[Found, None, None]:
+    def entered(self, folder: int, path: str, depth: int) -> Generator[Entry, None, None]:
         status = os.fstat(folder)
         if (status.st_dev, status.st_ino) == self.never:
             yield Skipped(path, "the folder of the memories themselves")
         elif self.enters is None or self.enters(path, status):
             yield from self.below(folder, path, depth)
 
-    def below(self, folder: int, prefix: str, depth: int) -> Generator[Found, None, None]:
+    def below(self, folder: int, prefix: str, depth: int) -> Generator[Entry, None, None]:
         try:
             names = sorted(os.listdir(folder))
         except OSError as error:
@@ -162,7 +162,7 @@ class _Walk(msgspec.Struct):
             except OSError as error:
                 yield Skipped(path, reason_of(error))
 
-    def _entry(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
+    def _entry(self, parent: int, name: str, path: str, depth: int) -> Generator[Entry, None, None]:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode) and depth == _DEPTH:
             yield Skipped(path, f"it is over {_DEPTH} folders deep")
@@ -175,7 +175,7 @@ class _Walk(msgspec.Struct):
             yield from _file(parent, name, path)
 
 
-def _file(parent: int, name: str, path: str) -> Generator[Found, None, None]:
+def _file(parent: int, name: str, path: str) -> Generator[Entry, None, None]:
     with _closed(os.open(name, _FILE, dir_fd=parent)) as handle:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):

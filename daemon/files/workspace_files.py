@@ -55,11 +55,11 @@ class FolderChanges(msgspec.Struct):
 
 
 def compare(top: Path, known: Mapping[str, Fingerprint], never: Identity) -> FolderChanges:
-    """Compare a workspace's files with their known stands. Blocking.
+    """Compare a workspace's files with their known fingerprints. Blocking.
 
     If the folder is missing, or all of several known files are, it is probably not mounted, and no
     file counts as removed. `top` is the folder `memory`; a link is not followed. `known` are the
-    known stands of files by path, `never` the device and inode of a folder that is skipped.
+    known fingerprints of files by path, `never` the device and inode of a folder that is skipped.
     """
     result = FolderChanges()
     if not top.is_dir():
@@ -72,12 +72,12 @@ def compare(top: Path, known: Mapping[str, Fingerprint], never: Identity) -> Fol
         if not belongs(path):
             return False
         seen.add(path)
-        return known.get(path) != _stand_of(status)
+        return known.get(path) != _fingerprint_of(status)
 
     with closing(walker.walk(top, FOLDER, never, wanted)) as files:
         skipped = _look_at(files, result)
     if not result.more:
-        here = {path for path, stand in known.items() if stand != NOWHERE}
+        here = {path for path, fingerprint in known.items() if fingerprint != NOWHERE}
         barred = tuple(f"{path}/" for path in skipped)
         gone = {path for path in here - seen if not f"{path}/".startswith(barred)}
         # The folder may just not be mounted.
@@ -93,16 +93,16 @@ def _look_at(files: Generator[Open | Skipped, None, None], result: FolderChanges
         if isinstance(file, Skipped):
             skipped.append(file.path)
             continue
-        stand = _stand_of(os.fstat(file.handle))
-        if stand.size > LARGEST:
-            why = f"it has {stand.size // 1024} KB, the limit is {LARGEST // 1024} KB"
+        before = _fingerprint_of(os.fstat(file.handle))
+        if before.size > LARGEST:
+            why = f"it has {before.size // 1024} KB, the limit is {LARGEST // 1024} KB"
             result.left.append(Skipped(file.path, why))
             continue
-        content = _read_whole(file.handle, stand.size)
-        if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
+        content = _read_whole(file.handle, before.size)
+        if len(content) != before.size or _fingerprint_of(os.fstat(file.handle)) != before:
             continue  # It is being written; the next call reads it.
         try:
-            result.changed.append(FoundNote(file.path, stand, content.decode()))
+            result.changed.append(FoundNote(file.path, before, content.decode()))
         except UnicodeDecodeError:
             result.left.append(Skipped(file.path, "it is not valid UTF-8"))
             continue
@@ -119,16 +119,16 @@ def write_files(
     """Write or remove files, durably, unless they have changed meanwhile. Blocking.
 
     `top` is the folder `memory`, which is created if it is missing. Returns the finished files with
-    their new stands, and the files that something other than a file or folder blocks.
+    their new fingerprints, and the files that something other than a file or folder blocks.
     """
     done: list[tuple[WaitingNote, Fingerprint]] = []
     barred: list[Skipped] = []
     for file in files:
         try:
             if file.note is None:
-                after = _remove(top, file.path, file.stand)
+                after = _remove(top, file.path, file.fingerprint)
             else:
-                after = _write(top, file.path, file.note, file.stand)
+                after = _write(top, file.path, file.note, file.fingerprint)
         except OSError as error:
             if error.errno not in _IN_THE_WAY:
                 raise
@@ -139,19 +139,19 @@ def write_files(
     return done, barred
 
 
-def stand_at(top: Path, path: str) -> Fingerprint:
-    """The stand of a file of a workspace; `EEXIST`: something else has the name."""
+def fingerprint_at(top: Path, path: str) -> Fingerprint:
+    """The fingerprint of a file of a workspace; `EEXIST`: something else has the name."""
     try:
         with folder_of(top, _below(path)) as (folder, name):
-            return _stand(folder, name)
+            return _fingerprint(folder, name)
     except FileNotFoundError:
         return NOWHERE
 
 
-def _write(top: Path, path: str, note: notes.Note, stand: Fingerprint) -> Fingerprint | None:
-    """Write a file; None if its stand is not `stand`."""
+def _write(top: Path, path: str, note: notes.Note, fingerprint: Fingerprint) -> Fingerprint | None:
+    """Write a file; None if it has another fingerprint."""
     with folder_of(top, _below(path), make=True) as (folder, name):
-        if _stand(folder, name) != stand:
+        if _fingerprint(folder, name) != fingerprint:
             return None
         # A random name, since a predictable one could be a prepared link or pipe.
         unfinished = f"{_UNFINISHED}{secrets.token_hex(8)}"
@@ -165,8 +165,8 @@ def _write(top: Path, path: str, note: notes.Note, stand: Fingerprint) -> Finger
                 modified_at = int(max(0.0, min(note.modified_at, _LATEST_SECONDS)) * 1e9)
                 os.utime(out.fileno(), ns=(modified_at, modified_at))
                 os.fsync(out.fileno())
-                after = _stand_of(os.fstat(out.fileno()))
-                if _stand(folder, name) != stand:
+                after = _fingerprint_of(os.fstat(out.fileno()))
+                if _fingerprint(folder, name) != fingerprint:
                     os.unlink(unfinished, dir_fd=folder)
                     return None
                 os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -178,11 +178,11 @@ def _write(top: Path, path: str, note: notes.Note, stand: Fingerprint) -> Finger
         return after
 
 
-def _remove(top: Path, path: str, stand: Fingerprint | None) -> Fingerprint | None:
-    """Remove a file; None if its stand is not `stand`. Without `stand`, unconditionally."""
+def _remove(top: Path, path: str, fingerprint: Fingerprint | None) -> Fingerprint | None:
+    """Remove a file; None if it has another fingerprint. Without one, unconditionally."""
     try:
         with folder_of(top, _below(path)) as (folder, name):
-            if stand is not None and _stand(folder, name) != stand:
+            if fingerprint is not None and _fingerprint(folder, name) != fingerprint:
                 return None
             os.unlink(name, dir_fd=folder)
             os.fsync(folder)
@@ -191,18 +191,18 @@ def _remove(top: Path, path: str, stand: Fingerprint | None) -> Fingerprint | No
     return NOWHERE
 
 
-def _stand(folder: int, name: str) -> Fingerprint:
-    """The stand of the file with this name; `EEXIST`: something else has the name."""
+def _fingerprint(folder: int, name: str) -> Fingerprint:
+    """The fingerprint of the file with this name; `EEXIST`: something else has the name."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return NOWHERE
     if not stat.S_ISREG(status.st_mode):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-    return _stand_of(status)
+    return _fingerprint_of(status)
 
 
-def _stand_of(status: os.stat_result) -> Fingerprint:
+def _fingerprint_of(status: os.stat_result) -> Fingerprint:
     return Fingerprint(status.st_size, max(-_LATEST_NS, min(status.st_mtime_ns, _LATEST_NS)))
 
 

@@ -120,7 +120,7 @@ class Intake:
         """Import the entries of another system, but none that are known here or have expired."""
         now = self.tx.now
         valid = [each for each in memories if each.expires_at is None or each.expires_at > now]
-        new = [memory for memory in valid if not self._is_said(memory)]
+        new = [memory for memory in valid if not self._has_equal(memory)]
         self.skip(EXPIRED, len(memories) - len(valid))
         self.skip(THERE, len(valid) - len(new))
         self.memories(new, dated=True)
@@ -138,7 +138,7 @@ class Intake:
             offered.append(self._offer(experiences.EXPERIENCES.kind, key, data, edits, unedited=at))
         self._apply(offered)
 
-    def _is_said(self, memory: Memory) -> bool:
+    def _has_equal(self, memory: Memory) -> bool:
         """Whether another memory says the same; turns of a conversation are never the same."""
         if memory.position is not None:
             return False

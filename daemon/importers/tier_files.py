@@ -33,7 +33,7 @@ _KNOWN: Final = frozenset(
     (*_DESCRIPTIONS, "path", "children", "warm_count", "cold_count", "last_access", "last_updated")
 )
 
-_Found: TypeAlias = tuple[str, Json]
+_Placed: TypeAlias = tuple[str, Json]
 
 
 def parse_tree(document: Json, now: float) -> Parsed[dict[str, Node]]:
@@ -62,7 +62,7 @@ def _is_nested(document: dict[str, Json]) -> bool:
     )
 
 
-def _nested(document: dict[str, Json], reader: _TreeReader) -> Iterator[_Found]:
+def _nested(document: dict[str, Json], reader: _TreeReader) -> Iterator[_Placed]:
     waiting: list[tuple[str, str, Json]] = [
         ("", name, child) for name, child in _children(document[ROOT])
     ]
@@ -79,7 +79,7 @@ def _nested(document: dict[str, Json], reader: _TreeReader) -> Iterator[_Found]:
             waiting += [(path, name, child) for name, child in _children(value)]
 
 
-def _children(node: dict[str, Json]) -> list[_Found]:
+def _children(node: dict[str, Json]) -> list[_Placed]:
     below = node.get("children")
     if isinstance(below, dict):
         return [(str(name), child) for name, child in below.items()]

@@ -78,10 +78,10 @@ class Budget:
         return None
 
     def reserve(self, tokens: int) -> None:
-        """Reserve tokens for a request under way, until `settle`."""
+        """Reserve tokens for a request under way, until `charge`."""
         self._reserved += tokens
 
-    def settle(self, reserved: int, tokens: int, cost: float | None) -> None:
+    def charge(self, reserved: int, tokens: int, cost: float | None) -> None:
         """Count the cost of a request; `cost` is None if the price is unknown."""
         self._reserved -= reserved
         if not tokens and not cost:
@@ -131,7 +131,7 @@ class UsageCounts:
         counts.errors += 1
         counts.last_error = code
 
-    def took(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
+    def charged(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
         counts = self._of(purpose)
         counts.tokens_in += tokens_in
         counts.tokens_out += tokens_out

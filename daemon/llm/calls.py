@@ -34,9 +34,9 @@ _SHARE: Final = 0.97
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 300.0
 
-Asked = TypeVar("Asked", Ask, Embed)
+R = TypeVar("R", Ask, Embed)
 A = TypeVar("A")
-Call = Callable[[Asked], Awaitable[A]]
+Call = Callable[[R], Awaitable[A]]
 # Tokens in and out, and dollars; None if the price is unknown.
 _Charge = tuple[int, int, float | None]
 
@@ -166,20 +166,20 @@ class MeteredCalls:
         """Send a request while the budget reserves its tokens: those going in, and at most."""
         guess, reserved = tokens
         # A cancelled or failed call may still be charged.
-        took: _Charge = (guess, 0, None)
+        charged: _Charge = (guess, 0, None)
         self.budget.reserve(reserved)
         try:
             answer = await self.process.reply(request, kind)
-            took = charge(answer)
+            charged = charge(answer)
         except CallFailed as error:
-            took = took if error.charged else (0, 0, 0.0)
+            charged = charged if error.charged else (0, 0, 0.0)
             raise
         finally:
-            cost.add(*took)
-            self.usage.took(purpose, *took)
-            tokens_in, tokens_out, dollars = took
+            cost.add(*charged)
+            self.usage.charged(purpose, *charged)
+            tokens_in, tokens_out, dollars = charged
             # A caller's own endpoint has no price.
-            self.budget.settle(reserved, tokens_in + tokens_out, dollars if request.setup else 0.0)
+            self.budget.charge(reserved, tokens_in + tokens_out, dollars if request.setup else 0.0)
         return answer
 
     async def save(self) -> None:
@@ -225,8 +225,8 @@ class Failover:
 
     async def reply(
         self,
-        call: Call[Asked, A],
-        ask: Asked,
+        call: Call[R, A],
+        ask: R,
         models: Sequence[str],
         until: float,
         *,
@@ -271,7 +271,7 @@ class Failover:
         self._pauses.clear()
 
     async def _tries(
-        self, call: Call[Asked, A], ask: Asked, model: str, until: float, models_left: int
+        self, call: Call[R, A], ask: R, model: str, until: float, models_left: int
     ) -> A:
         for number in range(_MOST_TRIES):
             seconds = (until - self.clock()) * _SHARE / models_left

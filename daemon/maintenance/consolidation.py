@@ -70,27 +70,27 @@ def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
 
 
 async def consolidate(
-    work: Work, steps: Iterable[Step], tell: Callable[[Event], None]
+    work: Work, steps: Iterable[Step], emit: Callable[[Event], None]
 ) -> Consolidated:
     """Run some steps, in order. A failed step raises once the others are done.
 
-    `tell` receives the events `upkeep.started`, `upkeep.progress` and `upkeep.finished`.
+    `emit` receives the events `upkeep.started`, `upkeep.progress` and `upkeep.finished`.
     """
     started, at, wanted = time.perf_counter(), work.store.now, tuple(steps)
-    tell(_event("started", work, steps=wanted))
+    emit(_event("started", work, steps=wanted))
     try:
-        await _run_steps(work, wanted, tell)
+        await _run_steps(work, wanted, emit)
         if not work.dry_run:
             await work.store.write(_count)
             # In a second transaction, since counters are added at commit.
             await work.store.write(partial(_record, zone=work.zone))
     except BaseException as error:
         why = words_of(error) if isinstance(error, Exception) else "interrupted"
-        tell(_event("finished", work, error=why))
+        emit(_event("finished", work, error=why))
         raise
     facts = work.facts
     facts["pruned"] = facts.get("evicted_warm", 0) + facts.get("forgotten", 0)
-    tell(_event("finished", work, **_in_short(facts)))
+    emit(_event("finished", work, **_in_short(facts)))
     fixed = {
         "mode": work.mode,
         "agent_id": work.store.place.agent,
@@ -102,7 +102,7 @@ async def consolidate(
     return msgspec.convert(facts | fixed, Consolidated)
 
 
-async def _run_steps(work: Work, steps: Sequence[Step], tell: Callable[[Event], None]) -> None:
+async def _run_steps(work: Work, steps: Sequence[Step], emit: Callable[[Event], None]) -> None:
     failed: Exception | None = None
     for step in steps:
         try:
@@ -111,7 +111,7 @@ async def _run_steps(work: Work, steps: Sequence[Step], tell: Callable[[Event], 
             failed = failed or error
             continue
         work.facts.update(facts)
-        tell(_event("progress", work, step=step, **_in_short(facts)))
+        emit(_event("progress", work, step=step, **_in_short(facts)))
     if failed is not None:
         raise failed
 

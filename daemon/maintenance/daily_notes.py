@@ -221,7 +221,7 @@ class _Reading(msgspec.Struct):
             return
         facts = await self._read(note.text)
         new = [self._memory(note, fact) for fact in facts if fact.key not in before.keys]
-        stored = await self._keep([memory for memory in new if memory is not None])
+        stored = await self._store([memory for memory in new if memory is not None])
         if not self.work.dry_run:
             keys = tuple(dict.fromkeys((*before.keys, *(fact.key for fact in facts))))
             after = _Known(note.digest, keys)
@@ -262,7 +262,7 @@ class _Reading(msgspec.Struct):
                 self.model_error = error.in_full
         return await asyncio.to_thread(read_note, text, headings)
 
-    async def _keep(self, new: Sequence[Memory]) -> list[TakenIn]:
+    async def _store(self, new: Sequence[Memory]) -> list[TakenIn]:
         stored: list[Memory] = []
         for group in batches(new, _AT_ONCE):
             if self.work.dry_run:

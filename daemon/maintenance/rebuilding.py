@@ -123,7 +123,7 @@ def _rebuild(tx: Transaction, operations: Sequence[TreeChange]) -> Rebuilt:
         moved=tuple((key, old, after[key]) for key, old in concerned.items()),
     )
     meta.write(tx, _KEY, undo)
-    tx.tell("tree.rebuilt", operations=len(rebuilt.done), memories=len(concerned))
+    tx.emit("tree.rebuilt", operations=len(rebuilt.done), memories=len(concerned))
     return rebuilt
 
 
@@ -175,7 +175,7 @@ def _undo(tx: Transaction) -> RebuildUndone:
             remaining.pop(path, None)
     tree_rows.save(tx, between, remaining)
     meta.write(tx, _KEY, None)
-    tx.tell("tree.undone", operations=len(done.operations), memories=number)
+    tx.emit("tree.undone", operations=len(done.operations), memories=number)
     return RebuildUndone(
         True, done.at, number, [describe(operation) for operation in done.operations]
     )

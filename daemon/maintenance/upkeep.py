@@ -173,7 +173,7 @@ class Upkeep:
         self._running[agent] = schemas.Running(mode, at)
         error, outcome = "interrupted", None
         try:
-            outcome = await consolidate(work, steps, partial(self._tell, agent))
+            outcome = await consolidate(work, steps, partial(self._emit, agent))
         except Exception as failure:
             error = words_of(failure)
             raise
@@ -196,7 +196,7 @@ class Upkeep:
         text = f"of the daily notes of '{agent}': {why}" if why else None
         self._problems.set(_UNREAD, agent, text, "repair or move these files", lasting=False)
 
-    def _tell(self, agent: str, event: Event) -> None:
+    def _emit(self, agent: str, event: Event) -> None:
         if step := event.data.get("step"):
             self._running[agent] = msgspec.structs.replace(self._running[agent], step=step)
         self._publish(agent, event)

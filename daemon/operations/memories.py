@@ -249,7 +249,7 @@ def _data(data: records.Json, field: str) -> records.Json:
 
 
 _CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
-    "type": lambda given, field: records.TYPES[given],  # noqa: ARG005 - called like the checks
+    "type": lambda value, field: records.TYPES[value],  # noqa: ARG005 - called like the checks
     "tags": checks.check_tags,
     "metadata": checks.check_metadata,
     "data": _data,

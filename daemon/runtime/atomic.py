@@ -53,7 +53,7 @@ class Replacement:
                     _set_owner(handle, path, owner)
                 os.fchmod(handle, mode)
             finally:
-                self._found = os.fstat(handle)
+                self._status = os.fstat(handle)
                 os.close(handle)
         except BaseException:
             self.discard()
@@ -64,7 +64,7 @@ class Replacement:
         names = (self._temporary, self.path.name)
         os.replace(*names, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         os.close(self._folder)
-        return self._found
+        return self._status
 
     def discard(self) -> None:
         with contextlib.suppress(OSError):
@@ -81,7 +81,7 @@ class Replacement:
     @property
     def filesystem(self) -> tuple[int, int]:
         """The number of the file system that the file is on, and a handle for it."""
-        return self._found.st_dev, self._folder
+        return self._status.st_dev, self._folder
 
 
 def sync(replacements: Iterable[Replacement]) -> None:

@@ -62,10 +62,10 @@ def default_socket(env: Mapping[str, str]) -> str:
     places = socket_places({"XDG_RUNTIME_DIR": f"{_USERS}/{os.getuid()}", **env}, root=root)
     # A program that is a service has its own run-time folder, which is not the daemon's.
     usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
-    found = next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
-    if found == f"{_SYSTEM}/{_SOCKET}" != usual:
-        return _socket_of_holder(f"{user_state_dir(env)}/lock") or found
-    return found
+    socket = next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
+    if socket == f"{_SYSTEM}/{_SOCKET}" != usual:
+        return _socket_of_holder(f"{user_state_dir(env)}/lock") or socket
+    return socket
 
 
 def lock_holder(inode: int, locks: str = "/proc/locks") -> int | None:

@@ -83,7 +83,7 @@ class AgentStore:
             connect=connect_standby,
         )
         self._write_health = WriteHealth(place.agent, context.problems, standby)
-        self._kept: Rules | None = None
+        self._enforced: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._examination = Examination(place.database)
@@ -201,9 +201,9 @@ class AgentStore:
         hourly, because scores fade.
         """
         rules, now = self.rules, self.now
-        if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
+        if rules is not self._enforced or await self.read(lambda db: is_due(db, now, rules)):
             await self.write(enforce_all_limits)
-            self._kept = rules
+            self._enforced = rules
         if await self.read(full_text.needs_rebuild):
             await self.write(rebuild_indexes)
         if await self.read(full_text.to_merge):

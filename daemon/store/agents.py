@@ -212,7 +212,7 @@ class Agents:
                 self._open[agent] = store
                 for code in (_UNREADABLE, _TROUBLE):
                     self._context.problems.clear(code, agent)
-                self._tell_followers()
+                self._wake_followers()
         return store
 
     def _require(self, agent: str, *, create: bool) -> None:
@@ -235,7 +235,7 @@ class Agents:
                 hint="try again in a moment",
             )
 
-    def _tell_followers(self) -> None:
+    def _wake_followers(self) -> None:
         for follow in self.followers:
             follow()
 
@@ -258,7 +258,7 @@ class Agents:
                 return
             del self._open[agent]
             await store.close()
-            self._tell_followers()
+            self._wake_followers()
             _log.info("closed the memory of '%s'", agent, extra={"action": "agent_closed"})
 
 

@@ -78,7 +78,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
     tx.warm_floor = None
     if result.changed:
         _repair_links(tx, came)
-        tx.tell("rows.applied", rows=result.changed)
+        tx.emit("rows.applied", rows=result.changed)
     return result
 
 

@@ -83,7 +83,7 @@ def open_database(
         _build(place, context, damaged)
         aside = _move_in(place)
         if damage is not None:
-            _tell_rebuilt(place, damage, aside, context.problems)
+            _report_rebuilt(place, damage, aside, context.problems)
     db = _connect(place.database)
     _mark_taken_over(place, db)
     return db
@@ -178,7 +178,7 @@ def _move_in(place: AgentPaths) -> Path | None:
     return aside
 
 
-def _tell_rebuilt(
+def _report_rebuilt(
     place: AgentPaths, error: StoreDamaged, aside: Path | None, problems: Problems
 ) -> None:
     name = aside.name if aside else "nothing"

@@ -16,14 +16,14 @@ from .database.transaction import Transaction
 from .kinds import kind_of
 from .records import memories, memory_rows, merging, tree_rows
 from .records.history import CONFLICT, WRITTEN_BY, Version, mark_seen, read, versions
-from .records.memory_rows import GAVE, fetch
+from .records.memory_rows import CONTRIBUTION, fetch
 
 # Kinds of marks that are about lines of files, by their digest, and about skills.
 FILED: Final = frozenset(PATHS)
 # A clock that is further ahead is not followed.
 _AHEAD: Final = 86_400.0
 _MERGE: Final = "merge:"
-_LINK: Final = ("merged_into", GAVE)
+_LINK: Final = ("merged_into", CONTRIBUTION)
 
 
 def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Row:

@@ -306,7 +306,7 @@ def _stored(
         older = supersede(tx, corrected[memory.id], memory) if memory.id in corrected else None
         if older is not None:
             superseded[memory.id] = (*superseded[memory.id], older)
-    tx.tell(
+    tx.emit(
         "conversation.read", conversation=key, turns=len(turns), stored=len(stored_memories.stored)
     )
     return replace(stored_memories, superseded=superseded)

@@ -74,7 +74,7 @@ async def sum_up(
         key, seen_to = conversation.id, conversation.next_position
         if conversations.keep_entry(tx, key, line, seen_to=seen_to):
             outcome, method = episode.outcome, derived.method
-            tx.tell("conversation.summed_up", conversation=key, outcome=outcome, method=method)
+            tx.emit("conversation.summed_up", conversation=key, outcome=outcome, method=method)
 
     await store.write(store_entry)
 

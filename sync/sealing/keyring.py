@@ -234,7 +234,7 @@ def recovered(listed: RosterEntry, recovery_key: str) -> Keyring:
     secret = key_from_words(read_recovery_key(recovery_key), lock.salt)
     private = derive(secret, "private")
     if not compare_digest(public_key(private), lock.public):
-        raise Unsealable("it is not the last one that was made for this replica")
+        raise Unsealable("it is not the current recovery key of this replica")
     ring = opened(listed, private)
     if not compare_digest(mac(derive(secret, "proof"), ring.root), lock.proof):
         raise Unsealable("its keys do not come from a device of the owner")

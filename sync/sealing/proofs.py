@@ -76,9 +76,9 @@ def fingerprint(rows: Iterable[tuple[str, str]]) -> bytes:
     return b"".join(part.to_bytes(_BYTES, "big") for part in parts)
 
 
-def joined(one: bytes, other: bytes) -> bytes:
+def joined(first: bytes, second: bytes) -> bytes:
     """The fingerprint of the rows that are in one of two, and not in both."""
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+    return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
 async def newest(replica: Replica, after: int) -> dict[int, int]:

@@ -82,7 +82,7 @@ async def read(remote: Remote) -> list[RosterEntry]:
     return [RosterEntry(whole(epoch), *map(str, texts)) for epoch, *texts in rows]
 
 
-async def settle(remote: Remote, ring: Keyring, holder: KeyHolder) -> Keyring:
+async def publish(remote: Remote, ring: Keyring, holder: KeyHolder) -> Keyring:
     """Make sure that the remote has these keys for this device, and takes only sealed rows.
 
     Returns the keys; those of later epochs too, which other devices have begun. `KeyMissing`: its

@@ -390,7 +390,7 @@ def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(make, tmp
     wait_until(lambda: epochs(url) == {2}, "the older rows are sealed with the new key")
     key_before = tmp_path / "before"
     key_before.write_text(RECOVERY_KEY)
-    assert "it is not the last one that was made for this replica" in failing(
+    assert "it is not the current recovery key of this replica" in failing(
         new, "--url", url, "--recovery-key-file", key_before
     )
     # A key that cannot be written takes the place of none.
@@ -462,7 +462,7 @@ def test_a_wrong_recovery_key_and_a_replica_that_only_looks_like_ours_restore_no
     for text, why in (
         (RECOVERY_KEY[:-1], "27 letters and digits"),
         (RECOVERY_KEY[:-1] + ("0" if RECOVERY_KEY[-1] != "0" else "1"), "mistyped"),
-        (new_recovery_key(), "it is not the last one that was made for this replica"),
+        (new_recovery_key(), "it is not the current recovery key of this replica"),
     ):
         key.write_text(text)
         assert why in failing(new, "--url", sealed, "--recovery-key-file", key)

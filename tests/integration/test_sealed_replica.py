@@ -70,7 +70,7 @@ async def retire(member: Member, name: str) -> None:
     """As the daemon does."""
     assert member.keys is not None
     ring = member.ring.next(retired=name)
-    member.keys.ring = await roster.settle(member.remote, ring, member.keys.holder)
+    member.keys.ring = await roster.publish(member.remote, ring, member.keys.holder)
     await member.replica.retire(name, START)
 
 
@@ -97,7 +97,7 @@ def epochs(remote: MemoryRemote) -> list[int]:
 async def test_a_device_that_was_not_told_of_an_epoch_cannot_write_with_the_old_key(remote):
     one, two, lost = await members(remote, "one", "two", "lost")
     assert two.keys is not None
-    await roster.settle(remote, one.ring.next(retired="lost"), one.keys.holder)  # type: ignore[union-attr]
+    await roster.publish(remote, one.ring.next(retired="lost"), one.keys.holder)  # type: ignore[union-attr]
     two.store("written with the key that the lost device has")
     link = await two.local.link()
     with pytest.raises(KeyMissing):
@@ -165,11 +165,11 @@ async def test_two_devices_that_retire_at_the_same_time_agree(remote):
     first, second = one.ring.next(retired="x"), two.ring.next(retired="y")
     assert one.keys is not None
     assert two.keys is not None
-    one.keys.ring = await roster.settle(remote, first, one.keys.holder)
+    one.keys.ring = await roster.publish(remote, first, one.keys.holder)
     with pytest.raises(KeyMissing):
-        await roster.settle(remote, second, two.keys.holder)
+        await roster.publish(remote, second, two.keys.holder)
     two.keys.ring = await roster.learn(remote, two.ring, two.keys.holder)
-    two.keys.ring = await roster.settle(remote, two.ring.next(retired="y"), two.keys.holder)
+    two.keys.ring = await roster.publish(remote, two.ring.next(retired="y"), two.keys.holder)
     two.store("with the key of both")
     await two.sync()
     await one.sync()

@@ -510,7 +510,7 @@ async def test_sealing_anew_and_pruning_read_few_rows_however_many_there_are(sql
     used.clear()
     assert await member.replica.prune(START) == 0
     assert sum(usage.rows_read for usage in used) < 5
-    keys.ring = await roster.settle(server, keys.ring.next(), keys.holder)
+    keys.ring = await roster.publish(server, keys.ring.next(), keys.holder)
     used.clear()
     assert await member.replica.reseal() == 1500
     assert sum(usage.rows_read for usage in used) < 5 * 1500

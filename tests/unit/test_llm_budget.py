@@ -34,7 +34,7 @@ def make_budget(tmp_path: Path, wall):
 
 def spend(budget: Budget, tokens: int, cost: float | None = None) -> None:
     budget.reserve(tokens)
-    budget.settle(tokens, tokens, cost)
+    budget.charge(tokens, tokens, cost)
 
 
 def test_money_is_spent_when_it_reaches_the_limit_also_one_below_a_cent(make_budget):
@@ -55,7 +55,7 @@ def test_requests_under_way_count_with_what_they_may_still_cost(make_budget):
     budget = make_budget(tokens=1000)
     budget.reserve(1000)
     assert budget.why_spent()
-    budget.settle(1000, 10, None)
+    budget.charge(1000, 10, None)
     assert budget.why_spent() is None
     assert budget.today.tokens == 10
 
@@ -65,13 +65,13 @@ def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, wall):
     # Nothing says yet what it will cost.
     budget.reserve(1000)
     assert budget.why_spent() is None
-    budget.settle(1000, 1000, 0.25)
+    budget.charge(1000, 1000, 0.25)
     budget.reserve(2000)
     assert budget.why_spent() is None
     budget.reserve(1000)
     assert budget.why_spent() == ("0.25 of 1.00 dollars, and running requests may need the rest")
-    budget.settle(1000, 0, 0.0)
-    budget.settle(2000, 100, 0.01)
+    budget.charge(1000, 0, 0.0)
+    budget.charge(2000, 100, 0.01)
     assert budget.why_spent() is None
     budget.save()
     wall.seconds += DAY
@@ -148,7 +148,7 @@ def test_usage_counts_by_purpose():
     for seconds in range(1, 101):
         usage.called("tree", {})
         usage.answered("tree", float(seconds), repaired=seconds == 1)
-        usage.took("tree", 10, 5, 0.001)
+        usage.charged("tree", 10, 5, 0.001)
     usage.called("tree", {"api_key": 2})
     usage.answered("tree", None, repaired=False)
     usage.called("distil", {"api_key": 1, "password": 1})

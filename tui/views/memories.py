@@ -102,7 +102,7 @@ class MemoriesView(ResourceView):
     WATCHES = frozenset({"memory.", "category.", "tree."})
     ACTIONS = (
         Action("slash", "Search", lambda view: view.open_filter(), display="/"),
-        Action("w", "Own word", memory_actions.keep, writes=True, row=True, when=_is_outside),
+        Action("w", "Own word", memory_actions.vouch, writes=True, row=True, when=_is_outside),
         Action("a", "Add", _add, writes=True),
         *memory_actions.ACTIONS,
         Action("f", "Filter", _filter),

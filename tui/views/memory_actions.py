@@ -63,7 +63,7 @@ async def pin(view: View, memory: MemoryView) -> None:
     await view.do(partial(_update, key=memory.id, fields={"pinned": pinned}, words=words))
 
 
-async def keep(view: View, memory: MemoryView) -> None:
+async def vouch(view: View, memory: MemoryView) -> None:
     """Stand for what came from outside: it is no longer quoted, and may be standing."""
     words = "it is your own word now"
     await view.do(partial(_update, key=memory.id, fields={"source": OWN_WORD}, words=words))

@@ -145,7 +145,7 @@ class SyncView(ResourceView):
                     _count("Sent", "sent"),
                     _count("Came", "received"),
                     _count("Lost", "conflicts", "! ", least=64),
-                    Column("Took", 8, _took, least=50, right=True),
+                    Column("Took", 8, _duration, least=50, right=True),
                     Column("Result", 0, self._result),
                 ],
                 lambda row: row.at,
@@ -328,7 +328,7 @@ def _count(label: str, name: str, mark: str = "", *, least: int = 0) -> Column[S
     return Column(label, 4, cell, least=least, right=True)
 
 
-def _took(row: SyncRound) -> str:
+def _duration(row: SyncRound) -> str:
     return f"{row.ms:,.0f} ms" if row.ms < 10_000 else f"{row.ms / 1000:,.0f} s"
 
 

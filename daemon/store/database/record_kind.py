@@ -61,7 +61,7 @@ class RecordKind(Generic[T]):
         missing: the message of `NotFound`, with `{}` for the id; `field`: the field at fault.
         checks: by field, what refuses a value that came from elsewhere. Times are always checked.
         projection: the table of the records that recall finds, if it finds any.
-        tells: whether `put` and `delete` emit the events `NAME.stored` and `NAME.deleted`.
+        emits: whether `put` and `delete` emit the events `NAME.stored` and `NAME.deleted`.
         **kind: more of `Kind`.
     """
 
@@ -74,12 +74,12 @@ class RecordKind(Generic[T]):
         field: str = "id",
         checks: Mapping[str, Check] | None = None,
         projection: Projection | None = None,
-        tells: bool = False,
+        emits: bool = False,
         **kind: Any,
     ) -> None:
         self._struct, self._missing, self._field = struct, missing, field
         self._key, *self._fields = struct.__struct_fields__
-        self._tells = tells
+        self._emits = emits
         self._checks: dict[str, Check] = {
             field_name: _check_time
             for field_name in self._fields
@@ -160,16 +160,16 @@ class RecordKind(Generic[T]):
         values = {name: getattr(record, name) for name in self._fields}
         data = {name: value for name, value in values.items() if value is not None}
         rows.write(tx, self.kind, key, msgspec.to_builtins(data), new=new, why=why)
-        if self._tells and not why:
-            tx.tell(f"{self.kind.name}.stored", id=key)
+        if self._emits and not why:
+            tx.emit(f"{self.kind.name}.stored", id=key)
         return record
 
     def delete(self, tx: Transaction, key: str) -> None:
         """Delete a record; `NotFound` if it does not exist."""
         self.get(tx.db, key)
         rows.write(tx, self.kind, key, None)
-        if self._tells:
-            tx.tell(f"{self.kind.name}.deleted", id=key)
+        if self._emits:
+            tx.emit(f"{self.kind.name}.deleted", id=key)
 
     def text_of_row(self) -> str:
         """SQL, of a row of the projection: the texts of its record that are indexed."""

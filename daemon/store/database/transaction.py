@@ -206,6 +206,6 @@ class Transaction(msgspec.Struct, eq=False):
         self.counted[metric] = self.now
         self.state_files.add("metrics")
 
-    def tell(self, kind: str, **data: Any) -> None:
+    def emit(self, kind: str, **data: Any) -> None:
         """Note an event for the listeners."""
         self.events.append(Event(kind, data))

@@ -51,14 +51,14 @@ class OwnPart(msgspec.Struct, frozen=True):
     """One of the files, or the skills, as read."""
 
     name: str  # `knowledge`, `reflections`, `episodes` or `skills`
-    stands: Mapping[str, str]  # the status of each file, by path; "" if it does not exist
+    fingerprints: Mapping[str, str]  # the status of each file, by path; "" if it does not exist
     changed_at: float = 0.0  # the newest of their times
     lines: int = 0  # the number of lines that are not blank; of knowledge, of all lines
     text: str = ""  # of the knowledge; of a log what is wrong with it
     entries: tuple[OwnEntry, ...] = ()
 
 
-def stands(db: sqlite3.Connection) -> dict[str, str]:
+def fingerprints(db: sqlite3.Connection) -> dict[str, str]:
     """The status of every file when it was last read."""
     return dict(db.execute("SELECT path, stand FROM own_files").fetchall())
 
@@ -121,7 +121,7 @@ def take(tx: Transaction, read: Sequence[OwnPart]) -> None:
         tx.db.execute("DELETE FROM own_files WHERE part = ?", (read_part.name,))
         tx.db.executemany(
             "INSERT OR REPLACE INTO own_files VALUES (?, ?, ?)",
-            [(path, read_part.name, stand) for path, stand in read_part.stands.items()],
+            [(path, read_part.name, value) for path, value in read_part.fingerprints.items()],
         )
         tx.db.execute(
             "INSERT OR REPLACE INTO own_parts VALUES (?, ?, ?, ?)",
@@ -129,7 +129,7 @@ def take(tx: Transaction, read: Sequence[OwnPart]) -> None:
         )
         if read_part.name in OWN:
             keep_only(tx, read_part.name, read_part.entries)
-    tx.tell("entries.read", parts=[read_part.name for read_part in read])
+    tx.emit("entries.read", parts=[read_part.name for read_part in read])
 
 
 def clear(tx: Transaction) -> None:

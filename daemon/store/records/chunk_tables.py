@@ -75,7 +75,7 @@ def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileFin
     if below is not None:
         sql += " WHERE path = ? OR (path > ? AND path < ?)"
         arguments = (below, f"{below}/", f"{below}0")
-    return {path: FileFingerprint(*stand) for path, *stand in db.execute(sql, arguments)}
+    return {path: FileFingerprint(*values) for path, *values in db.execute(sql, arguments)}
 
 
 def identity_of(db: sqlite3.Connection, path: str) -> tuple[str, str] | None:
@@ -104,30 +104,34 @@ def note(db: sqlite3.Connection, key: str, content: str) -> None:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, content))
 
 
-def touch(db: sqlite3.Connection, path: str, stand: FileFingerprint) -> None:
+def touch(db: sqlite3.Connection, path: str, fingerprint: FileFingerprint) -> None:
     """Record a new status of a file with unchanged content."""
     db.execute(
         "UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE path = ?",
-        (*msgspec.structs.astuple(stand), path),
+        (*msgspec.structs.astuple(fingerprint), path),
     )
 
 
-def move(db: sqlite3.Connection, path: str, new: str, stand: FileFingerprint) -> None:
+def move(db: sqlite3.Connection, path: str, new: str, fingerprint: FileFingerprint) -> None:
     """Give a file a new path; its chunks stay unchanged."""
     with transaction(db):
         _drop(db, new)
         db.execute("UPDATE files SET path = ? WHERE path = ?", (new, path))
-        touch(db, new, stand)
+        touch(db, new, fingerprint)
 
 
 def put(
-    db: sqlite3.Connection, path: str, stand: FileFingerprint, content: FileContent, now: float
+    db: sqlite3.Connection,
+    path: str,
+    fingerprint: FileFingerprint,
+    content: FileContent,
+    now: float,
 ) -> None:
     """Store the content of a file; unchanged chunks are not rewritten."""
     with transaction(db):
         row = {
             "path": path,
-            **msgspec.structs.asdict(stand),
+            **msgspec.structs.asdict(fingerprint),
             "digest": content.digest,
             "title": content.title,
             "meta": to_json(content.meta),

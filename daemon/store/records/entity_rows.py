@@ -40,7 +40,7 @@ def state(tx: Transaction, name: str, changes: Fields) -> str:
     if "aliases" in changes:
         fields["aliases"] = _aliases(tx, key, changes["aliases"])
     rows.write(tx, KIND, key, {name: value for name, value in fields.items() if value})
-    tx.tell("entity.changed", name=fields["name"])
+    tx.emit("entity.changed", name=fields["name"])
     return key
 
 

@@ -93,7 +93,7 @@ EXPERIENCES: Final = RecordKind(
         includes=lambda experience: experience.pruned_at is None,
         before=follow_settings,
     ),
-    tells=True,
+    emits=True,
     liveness_fields=("intent",),
     sets=frozenset({"tags"}),
     join=_join,
@@ -180,7 +180,7 @@ def prune(tx: Transaction, least: float = FADED) -> list[Experience]:
     for experience in faded:
         EXPERIENCES.put(tx, replace(experience, pruned_at=tx.now), why=PRUNED)
     if faded:
-        tx.tell("experience.pruned", count=len(faded))
+        tx.emit("experience.pruned", count=len(faded))
     return faded
 
 

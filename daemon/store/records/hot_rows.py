@@ -96,7 +96,7 @@ def save(tx: Transaction, state: HotState, *, by_hand: Collection[EntryKey] = ()
     tx.state_files.add("hot")
     touched = {section for section, _ in (*changes.changed, *changes.removed)}
     if touched:
-        tx.tell("hot.updated", sections=sorted(touched))
+        tx.emit("hot.updated", sections=sorted(touched))
     return fitted.state
 
 

@@ -37,11 +37,11 @@ def put(tx: Transaction, key: str, value: str) -> Pair:
     known = PAIRS.find(tx.db, key)
     if known is not None and known.value == value:
         return known
-    tx.tell("kv.set", key=key)
+    tx.emit("kv.set", key=key)
     return PAIRS.put(tx, Pair(key, value, known.created_at if known else tx.now, tx.now))
 
 
 def delete(tx: Transaction, key: str) -> None:
     """Remove the pair; `NotFound` if it does not exist."""
     PAIRS.delete(tx, key)
-    tx.tell("kv.deleted", key=key)
+    tx.emit("kv.deleted", key=key)

@@ -88,7 +88,7 @@ def add(tx: Transaction, memory: Memory) -> Memory:
     follow_new(tx, row)
     rows.mark(tx, KIND, memory.id, None, None)
     tx.count("total_stored")
-    _tell(tx, memory, "memory.stored")
+    _emit(tx, memory, "memory.stored")
     return memory
 
 
@@ -147,7 +147,7 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
             delete(tx, other)
     back = column(tx.db, merged, memory.id)
     rows.write(tx, KIND, memory.id, None)
-    tx.tell("memory.deleted", id=memory.id, category=memory.category)
+    tx.emit("memory.deleted", id=memory.id, category=memory.category)
     return (*freed, *back)
 
 
@@ -163,7 +163,7 @@ def expire(tx: Transaction, memory: Memory) -> None:
     The merge gave that memory the later expiry of both. The uses, which are derived, are deleted.
     """
     rows.write(tx, KIND, memory.id, None)
-    tx.tell("memory.deleted", id=memory.id, category=memory.category)
+    tx.emit("memory.deleted", id=memory.id, category=memory.category)
 
 
 def archive(tx: Transaction, ids: Iterable[str]) -> int:
@@ -177,7 +177,7 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
         tx.count("total_evicted", moved)
         tx.count("evictions_today", moved)
         tx.state_files.update({"warm", "tree", "hot"})
-        tx.tell("memory.archived", count=moved)
+        tx.emit("memory.archived", count=moved)
     return moved
 
 
@@ -185,7 +185,7 @@ def relabel(tx: Transaction, old: str, new: str) -> None:
     """File every memory of category `old` under `new`, and record the original category."""
     for memory in select(tx.db, "category = ?", old):
         refile(tx, memory, new, memory.original_category or old)
-    tx.tell("category.merged", category=old, into=new)
+    tx.emit("category.merged", category=old, into=new)
 
 
 def refile(tx: Transaction, memory: Memory, category: str, original: str) -> None:
@@ -205,10 +205,10 @@ def _filed(tx: Transaction, memory: Memory) -> Memory:
 
 def _reported(tx: Transaction, key: str, event: str) -> Memory:
     memory = there(tx, key)
-    _tell(tx, memory, event)
+    _emit(tx, memory, event)
     return memory
 
 
-def _tell(tx: Transaction, memory: Memory, event: str) -> None:
+def _emit(tx: Transaction, memory: Memory, event: str) -> None:
     tier = tier_of(score_of(memory, tx.now, tx.rules.scoring))
-    tx.tell(event, id=memory.id, category=memory.category, event=memory.event, tier=tier)
+    tx.emit(event, id=memory.id, category=memory.category, event=memory.event, tier=tier)

@@ -290,7 +290,7 @@ def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
 
 
 # The contribution of a merge to the kept memory, in the row of the retired one.
-GAVE: Final = "gave"
+CONTRIBUTION: Final = "gave"
 # Received values are not cut: other devices may allow longer texts.
 _ANY_SIZE: Final = 1 << 62
 _SHORT_TEXTS: Final = ("subject", "outcome", "source", "actor", "group", "writer", "event")
@@ -339,7 +339,7 @@ def release(tx: Transaction, target: str) -> None:
     """Restore all memories that were merged into a deleted memory."""
     for retired in select(tx.db, "merged_into = ?", target):
         restore_merged(tx, retired, repairs=True)
-        tx.tell("memory.unmerged", id=retired.id, into=target, category=retired.category)
+        tx.emit("memory.unmerged", id=retired.id, into=target, category=retired.category)
 
 
 def restore_merged(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Memory:
@@ -349,7 +349,7 @@ def restore_merged(tx: Transaction, retired: Memory, *, repairs: bool = False) -
     """
     back = msgspec.structs.replace(retired, merged_into=None)
     stamp = _just_after(tx, retired.id, "merged_into") if repairs else None
-    rows.write(tx, KIND, back.id, to_row(back), why="unmerged", stamp=stamp, without=GAVE)
+    rows.write(tx, KIND, back.id, to_row(back), why="unmerged", stamp=stamp, without=CONTRIBUTION)
     tree_rows.touch(tx, retired.category)
     return there(tx, retired.id)
 

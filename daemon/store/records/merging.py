@@ -23,7 +23,7 @@ from ..database import rows
 from ..database.connection import column, scalar
 from ..database.transaction import Transaction
 from .entities import root_of
-from .memory_rows import GAVE, KIND, fetch, restore_merged, rewrite, there, to_row, unlink
+from .memory_rows import CONTRIBUTION, KIND, fetch, restore_merged, rewrite, there, to_row, unlink
 
 _NEVER: Final[Stamp] = (0, "")
 # Tiny Claw's rule: a repeated statement is more important.
@@ -58,9 +58,9 @@ def merge(
     }
     merge_contribution = MergeContribution(changes, memory.importance - newer.importance)
     retired = to_row(msgspec.structs.replace(older, merged_into=newer.id))
-    retired[GAVE] = msgspec.to_builtins(merge_contribution)
+    retired[CONTRIBUTION] = msgspec.to_builtins(merge_contribution)
     rows.write(tx, KIND, older.id, retired, why="merged", stamp=stamp)
-    tx.tell("memory.merged", id=older.id, into=memory.id, category=memory.category)
+    tx.emit("memory.merged", id=older.id, into=memory.id, category=memory.category)
     return there(tx, older.id), there(tx, memory.id)
 
 
@@ -74,7 +74,7 @@ def unmerge(tx: Transaction, retired: Memory) -> Memory:
     if target is None:
         raise Conflict(f"cannot unmerge '{retired.id}': it is not merged into another", field="id")
     back = undo_merge(tx, retired)
-    tx.tell("memory.unmerged", id=back.id, into=target, category=back.category)
+    tx.emit("memory.unmerged", id=back.id, into=target, category=back.category)
     _dissolve(tx, target)
     return back
 
@@ -122,7 +122,7 @@ def mark_superseded(tx: Transaction, older: Memory, newer: Memory) -> None:
         # Their times have changed since.
         rewrite(tx, msgspec.structs.replace(newer, superseded_by=None), why="superseded")
     rewrite(tx, msgspec.structs.replace(older, superseded_by=newer.id), why="superseded")
-    tx.tell("memory.superseded", id=older.id, by=newer.id, category=older.category)
+    tx.emit("memory.superseded", id=older.id, by=newer.id, category=older.category)
 
 
 def undo_merge(tx: Transaction, retired: Memory) -> Memory:
@@ -134,8 +134,8 @@ def undo_merge(tx: Transaction, retired: Memory) -> Memory:
     target = (
         rows.load(tx.db, KIND, retired.merged_into) if retired.merged_into is not None else None
     )
-    if row is not None and target is not None and GAVE in row.data:
-        merge_contribution = msgspec.convert(row.data[GAVE], MergeContribution)
+    if row is not None and target is not None and CONTRIBUTION in row.data:
+        merge_contribution = msgspec.convert(row.data[CONTRIBUTION], MergeContribution)
         cells, back = _values(target), Fields()
         for name, (before, after) in merge_contribution.changes.items():
             value = cells.get(name)
@@ -217,7 +217,7 @@ def _dissolve(tx: Transaction, key: str) -> None:
         return
     if not scalar(tx.db, "SELECT 1 FROM memories WHERE merged_into = ?", key):
         rows.write(tx, KIND, key, None)
-        tx.tell("memory.deleted", id=key, category=made.category)
+        tx.emit("memory.deleted", id=key, category=made.category)
 
 
 def successor(db: sqlite3.Connection, key: str) -> Memory | None:

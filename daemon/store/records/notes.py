@@ -47,7 +47,7 @@ class FoundNote(msgspec.Struct, frozen=True):
     """A file that differs from its recorded status."""
 
     path: str
-    stand: Fingerprint
+    fingerprint: Fingerprint
     text: str
 
 
@@ -57,11 +57,11 @@ class WaitingNote(msgspec.Struct, frozen=True):
     path: str
     note: Note | None  # the new content of the file; None: the file is to be removed
     # The status of the file that may be replaced; with another status, it was written since.
-    stand: Fingerprint
+    fingerprint: Fingerprint
 
 
 class _OnDisk(msgspec.Struct, frozen=True):
-    stand: Fingerprint
+    fingerprint: Fingerprint
     shown: str | None
 
 
@@ -112,8 +112,8 @@ def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Fingerprint]]) 
 
     A row that has changed since stays waiting, and may replace the file with this status.
     """
-    for write, stand in written:
-        _stand(tx, write.path, stand, "" if write.note is None else write.note.text)
+    for write, fingerprint in written:
+        _record(tx, write.path, fingerprint, "" if write.note is None else write.note.text)
 
 
 def _take(tx: Transaction, file: FoundNote) -> bool:
@@ -121,7 +121,7 @@ def _take(tx: Transaction, file: FoundNote) -> bool:
     before = _on_disk(tx, file.path)
     if row is None and before is not None and before.shown == file.text and file.text:
         # Only the file's time changed, and its row was deleted on another device.
-        _stand(tx, file.path, file.stand, file.text)
+        _record(tx, file.path, file.fingerprint, file.text)
         return False
     text = file.text
     if row is not None and before is not None and before.shown is not None:
@@ -132,9 +132,9 @@ def _take(tx: Transaction, file: FoundNote) -> bool:
             _keep_beside(tx, row)
     changed = row is None or row.data["text"] != text
     if changed:
-        modified_at = max(0.0, min(file.stand.mtime / 1e9, tx.now))
+        modified_at = max(0.0, min(file.fingerprint.mtime / 1e9, tx.now))
         rows.write(tx, KIND, file.path, {"text": text, "modified_at": modified_at})
-    _stand(tx, file.path, file.stand, file.text)
+    _record(tx, file.path, file.fingerprint, file.text)
     return changed
 
 
@@ -144,20 +144,20 @@ def _vanish(tx: Transaction, path: str) -> bool:
     if is_deleted:
         rows.write(tx, KIND, path, None)
     # A version from another device is written to the file again.
-    _stand(tx, path, NOWHERE, "")
+    _record(tx, path, NOWHERE, "")
     return is_deleted
 
 
-def _stand(tx: Transaction, path: str, stand: Fingerprint, shows: str) -> None:
+def _record(tx: Transaction, path: str, fingerprint: Fingerprint, shows: str) -> None:
     """Record the status of a file, and its text if the row differs."""
     row = rows.load(tx.db, KIND, path)
-    if row is None and stand == NOWHERE:
+    if row is None and fingerprint == NOWHERE:
         tx.db.execute("DELETE FROM notes_on_disk WHERE path = ?", (path,))
         return
-    agrees = row is not None and stand != NOWHERE and row.data["text"] == shows
+    agrees = row is not None and fingerprint != NOWHERE and row.data["text"] == shows
     tx.db.execute(
         "INSERT OR REPLACE INTO notes_on_disk VALUES (?, ?, ?, ?)",
-        (path, stand.size, stand.mtime, None if agrees else shows),
+        (path, fingerprint.size, fingerprint.mtime, None if agrees else shows),
     )
 
 

@@ -50,7 +50,7 @@ def named(db: sqlite3.Connection, key: str) -> Session:
 
 def put(tx: Transaction, session: Session) -> Session:
     """Store a session."""
-    tx.tell("session.changed", id=session.id, status=session.status)
+    tx.emit("session.changed", id=session.id, status=session.status)
     return SESSIONS.put(tx, session)
 
 

@@ -80,7 +80,7 @@ def ensure(tx: Transaction, category: str) -> None:
         stamp = (0 if before is None else (before.clocks.deleted or (0, ""))[0] + 1, tx.device)
         rows.write(tx, KIND, path, {"desc": tree_nodes.title(path)}, stamp=stamp)
         tx.keep_category = category
-        tx.tell("category.added", category=path)
+        tx.emit("category.added", category=path)
 
 
 def _known(tx: Transaction) -> set[str]:

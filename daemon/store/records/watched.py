@@ -36,7 +36,7 @@ PATHS: Final = RecordKind(
     field="path",
     checks={"path": _is_absolute},
     history=False,
-    applied=lambda tx, _, after: tx.tell(EVENT, path=after.id),
+    applied=lambda tx, _, after: tx.emit(EVENT, path=after.id),
 )
 
 
