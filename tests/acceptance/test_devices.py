@@ -174,23 +174,6 @@ def test_a_text_changed_here_and_something_else_there_are_both_kept(pair, world)
     assert {name: found[name] for name in change} == change
 
 
-def test_of_one_field_changed_on_both_the_later_change_stays(pair, world):
-    here, there, key = pair
-    here.edit(key, text="the ferry leaves at ten")
-    next_millisecond()
-    there.edit(key, text="the ferry leaves at eleven")
-    assert world.heal().memories[key]["text"] == "the ferry leaves at eleven"
-
-
-def test_the_value_that_lost_is_in_the_history_of_the_memory(pair, world):
-    here, there, key = pair
-    here.edit(key, text="the ferry leaves at ten")
-    next_millisecond()
-    there.edit(key, text="the ferry leaves at eleven")
-    world.heal()
-    assert any("at ten" in str(device.history(key)) for device in world.devices)
-
-
 def test_what_is_undone_here_is_undone_there(pair, world):
     here, _, key = pair
     here.edit(key, text="the ferry does not leave")

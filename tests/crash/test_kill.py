@@ -131,8 +131,9 @@ def test_a_kill_during_take_over_loses_and_doubles_nothing(memories, kills, tmp_
             contents = device.list_all()
         assert sorted(memory["text"] for memory in contents.memories.values()) == facts
         assert contents.hot["identity"]["agent_name"] == "Otis"
-        kept = [json.loads(path.read_text()) for path in originals(device.folder())]
-        assert any(sorted(record["text"] for record in file) == facts for file in kept)
+        kept = device.folder().glob("before-*/warm-memory.json")
+        files = [json.loads(path.read_text()) for path in kept]
+        assert any(sorted(record["text"] for record in file) == facts for file in files)
 
 
 def old_memory(folder: Path, number: int = 1000) -> list[str]:
@@ -154,7 +155,3 @@ def old_memory(folder: Path, number: int = 1000) -> list[str]:
     hot = {"identity": {"agent_name": "Otis"}, "critical_lessons": [{"text": "tie the boats"}]}
     (folder / "hot-memory-state.json").write_text(json.dumps(hot))
     return sorted(str(record["text"]) for record in records)
-
-
-def originals(folder: Path) -> list[Path]:
-    return sorted(folder.glob("before-*/warm-memory.json"))

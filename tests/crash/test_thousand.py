@@ -9,16 +9,6 @@ from device import pages
 from thermocline.daemon.client import Client
 
 
-def stored(daemon):
-    with daemon.client() as client:
-        return {memory["id"]: memory["text"] for memory in pages(client)}
-
-
-def report(what, count, began):
-    seconds = time.monotonic() - began
-    print(f"\n{what}: {count} kept, {count / seconds:.0f} a second")
-
-
 @pytest.mark.parametrize("clients", [20, pytest.param(200, marks=pytest.mark.crash)])
 def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(clients, daemon):
     promised: dict[str, str] = {}
@@ -39,8 +29,10 @@ def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(clients, d
     began = time.monotonic()
     for thread in threads:
         thread.join(60)
-    report(f"{clients} connections at once", len(promised), began)
+    rate = len(promised) / (time.monotonic() - began)
+    print(f"\n{clients} connections at once: {len(promised)} kept, {rate:.0f} a second")
     daemon.kill()
     daemon.start()
-    assert stored(daemon) == promised
+    with daemon.client() as client:
+        assert {memory["id"]: memory["text"] for memory in pages(client)} == promised
     assert len(promised) == 1000

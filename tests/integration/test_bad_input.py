@@ -175,11 +175,8 @@ def test_nested_data_is_either_refused_or_can_be_read_back(call, eventually):
         else:
             assert answered.refusal()[:2] == (400, "invalid")
     assert edge >= 32
-    eventually(lambda: not pending(call), "the state files are written")
-
-
-def pending(call: Any) -> bool:
-    return bool(call.ok("GET", "/api/status")["agents"][call.agent]["state_files_pending"])
+    status = lambda: call.ok("GET", "/api/status")["agents"][call.agent]  # noqa: E731
+    eventually(lambda: not status()["state_files_pending"], "the state files are written")
 
 
 def test_a_key_named_twice_is_refused(call):

@@ -12,10 +12,6 @@ from thermocline.daemon.config.settings import StoreSettings
 from thermocline.daemon.store.records import key_values
 
 
-def settle(client, eventually):
-    eventually(lambda: not client.status().agents["default"].state_files_pending, "files written")
-
-
 def test_half_written_files_of_a_killed_daemon_are_removed(daemon):
     daemon.stop()
     leftovers = [
@@ -36,7 +32,8 @@ def test_a_file_size_limit_refuses_writes_and_reads_go_on(daemon, eventually):
     pid = daemon.process.pid
     with daemon.client() as client:
         key = client.store("the heron nests at pier 4").id
-        settle(client, eventually)
+        agent = lambda: client.status().agents["default"]  # noqa: E731
+        eventually(lambda: not agent().state_files_pending, "files written")
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         for _ in range(3):
             with pytest.raises(ApiError) as caught:

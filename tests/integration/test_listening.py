@@ -171,10 +171,6 @@ async def told(house: House) -> bool:
     return [one.code for one in house.problems.current()] == ["observe_trouble"]
 
 
-async def untroubled(house: House) -> bool:
-    return house.problems.current() == []
-
-
 async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up(house):
     house.model = ScriptedModel({"episode": [ModelUnavailable("late")] * 9})
     house.listener = house.fresh()
@@ -191,7 +187,7 @@ async def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(house, capl
     async with house.listening():
         await house.hear(TEA, ended=True)
         await until(lambda: summed_up(house), "it was summed up")
-        await until(lambda: untroubled(house), "the trouble is over")
+        await until(lambda: not house.problems.current(), "the trouble is over")
     assert "By a model." in house.entries()[0]
     assert "a conversation was not read: UnicodeError" in caplog.text
     assert TEA not in caplog.text

@@ -134,10 +134,6 @@ def told(pid: int | None, file: str) -> str:
     return Path(f"/proc/{pid}/{file}").read_bytes().decode()
 
 
-def lines_of(file: Path) -> list[str]:
-    return file.read_text().splitlines()
-
-
 def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
@@ -557,7 +553,9 @@ async def test_nothing_but_the_models_server_was_ever_reached_for(rig, model_ser
     model_server.says(FACT)
     await rig.ask()
     assert rig.process.state.litellm not in {None, "1.82.7", "1.82.8"}
-    assert set(lines_of(reached)) == {f"socket.connect ('127.0.0.1', {model_server.port})"}
+    assert set(reached.read_text().splitlines()) == {
+        f"socket.connect ('127.0.0.1', {model_server.port})"
+    }
 
 
 async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(build, model_server):

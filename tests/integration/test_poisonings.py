@@ -119,7 +119,10 @@ def reached(
             answer = use(client, preset, tool, {"query": asked})
             own = [item for item in answer.get("results", ()) if not is_labelled(item)]
             look(f"{tool} of '{asked}'", json.dumps(own, ensure_ascii=False))
-            parts = "\n".join(item["text"] for item in answer.get("chunks", ()) if is_memory(item))
+            chunks = (
+                item for item in answer.get("chunks", ()) if item["path"].startswith("memory:")
+            )
+            parts = "\n".join(item["text"] for item in chunks)
             look(f"{tool} of '{asked}'", QUOTED.sub("", parts))
     return found
 
@@ -128,10 +131,6 @@ def is_labelled(item: dict[str, Any]) -> bool:
     """Whether a result of a tool says that nobody's word stands for it."""
     others = {"file", "episode", *(attack.source.strip() for attack in ALL if attack.source)}
     return bool(item.get("quoted_from")) or item["source"] in others
-
-
-def is_memory(chunk: dict[str, Any]) -> bool:
-    return chunk["path"].startswith("memory://")
 
 
 @pytest.fixture

@@ -240,30 +240,3 @@ async def test_what_sqlite_quotes_of_a_damaged_text_stays_out_of_the_error(open_
     assert "geheim" not in f"{error} {error!r}"
     assert error.__cause__ is None
     assert error.__suppress_context__
-
-
-async def test_what_was_acknowledged_survives_a_kill(open_remote, path):
-    code = """
-import asyncio, sys, pathlib
-from thermocline.sync.file_remote import FileRemote
-from thermocline.sync.ports import SqlStatement
-
-async def main():
-    remote = FileRemote(pathlib.Path(sys.argv[1]))
-    await remote.batch([SqlStatement("CREATE TABLE t (a)")])
-    while True:
-        await remote.batch([SqlStatement("INSERT INTO t VALUES (1)")] * 7)
-        print("acknowledged", flush=True)
-
-asyncio.run(main())
-"""
-    with started(code, path) as child:
-        assert child.stdout is not None
-        for _ in range(25):
-            child.stdout.readline()
-        child.kill()
-        acknowledged = 25 + len(child.stdout.readlines())
-    found = await count(open_remote(path))
-    assert isinstance(found, int)
-    assert found % 7 == 0
-    assert found // 7 in (acknowledged, acknowledged + 1)

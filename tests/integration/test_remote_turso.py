@@ -220,30 +220,6 @@ async def test_a_restart_between_two_calls_goes_unnoticed(connected, sqld):
         assert await value(remote, COUNT) == 0
 
 
-async def test_what_was_acknowledged_survives_kills_of_the_server(connected, sqld):
-    remote = await connected(sqld.url)
-    await remote.batch(TABLE)
-    acknowledged: list[int] = []
-    enough = asyncio.Event()
-
-    async def insert(number: int) -> None:
-        await remote.batch([SqlStatement("INSERT INTO t VALUES (?)", (number,))])
-        acknowledged.append(number)
-        if number % 100 == 20:
-            enough.set()
-
-    for start in (0, 100):
-        enough.clear()
-        tasks = [asyncio.create_task(insert(start + number)) for number in range(100)]
-        await enough.wait()
-        sqld.kill()
-        failed = [one for one in await asyncio.gather(*tasks, return_exceptions=True) if one]
-        assert {type(error) for error in failed} <= {TryLater}
-        sqld.start()
-    [result] = await remote.batch([SqlStatement("SELECT a FROM t")])
-    assert set(acknowledged) <= {number for (number,) in result.rows}
-
-
 async def test_a_frozen_server_is_not_waited_for_without_end(connected, sqld):
     remote = await connected(sqld.url, limits=Limits(total=0.4, read=0.2))
     await remote.batch(TABLE)

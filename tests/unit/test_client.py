@@ -369,13 +369,6 @@ def gone() -> Any:
     raise DaemonUnreachable("x", "no such file")
 
 
-def test_a_key_stays_one_segment_of_the_path(scripted):
-    daemon = scripted([answer({"key": "a", "value": "b"})])
-    with Client(daemon.path) as client:
-        client.kv_get("a/../b?c#d e")
-    assert daemon.lines() == ["GET /api/kv/a%2F..%2Fb%3Fc%23d%20e HTTP/1.1"]
-
-
 def test_an_answer_may_have_fields_of_a_later_release(scripted):
     later = answer({"key": "a", "value": "b", "colour": "red"})
     daemon = scripted([later, later])
@@ -388,11 +381,6 @@ def test_an_answer_of_another_shape_is_said_to_be_unreadable(scripted):
     daemon = scripted([answer({"key": "a", "value": 1})])
     with Client(daemon.path) as client, pytest.raises(AnswerLost, match="cannot read the answer"):
         client.kv_get("a")
-
-
-def test_an_empty_id_is_refused_before_it_can_name_the_whole_collection():
-    with pytest.raises(ApiError, match="empty"):
-        Client("/nowhere").forget("")
 
 
 @given(st.text())
@@ -443,20 +431,15 @@ def test_a_header_cannot_be_forged_through_an_event_id():
         next(Client("/nowhere").events(last_id="1\r\nX-Agent: other"))
 
 
-@pytest.mark.parametrize("path", ["missing.sock", "x" * 200, "a\0b"])
+@pytest.mark.parametrize("path", ["missing.sock", "left.sock", "x" * 200, "a\0b"])
 def test_no_daemon_is_one_error_whatever_the_cause(tmp_path, path):
+    with socket.socket(socket.AF_UNIX) as nobody_listens:
+        nobody_listens.bind(str(tmp_path / "left.sock"))
     with pytest.raises(DaemonUnreachable) as raised:
         Client(str(tmp_path / path)).status()
     assert not isinstance(raised.value, AnswerLost)
     assert raised.value.reason
-
-
-def test_a_socket_that_nobody_listens_on_is_unreachable(tmp_path):
-    path = str(tmp_path / "t.sock")
-    with socket.socket(socket.AF_UNIX) as left_over:
-        left_over.bind(path)
-    with pytest.raises(DaemonUnreachable, match="refused"):
-        Client(path).status()
+    assert ("refused" in raised.value.reason) == (path == "left.sock")
 
 
 def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(tmp_path, monkeypatch):
@@ -542,14 +525,16 @@ def test_a_daemon_that_has_many_callers_waiting_is_waited_for(tmp_path, monkeypa
         thread.join(60)
 
 
-def test_a_method_takes_its_words_by_position_and_refuses_more(scripted):
+def test_a_method_takes_words_by_position_none_empty_each_one_segment_and_refuses_more(
+    scripted,
+):
     daemon = scripted([answer({"key": "a", "value": "b", "created_at": 1, "updated_at": 1})])
     with Client(daemon.path) as client:
-        client.kv_set("a b", "c")
+        client.kv_set("a/../b?c#d e", "c")
         with pytest.raises(TypeError, match="only \\(key, value\\) by position"):
             client.kv_set("a", "b", "c")
         with pytest.raises(TypeError, match="needs a value for 'key'"):
             client.kv_get()
         with pytest.raises(ApiError, match="it is empty"):
             client.kv_get("")
-    assert daemon.lines() == ["PUT /api/kv/a%20b HTTP/1.1"]
+    assert daemon.lines() == ["PUT /api/kv/a%2F..%2Fb%3Fc%23d%20e HTTP/1.1"]

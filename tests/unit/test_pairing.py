@@ -18,12 +18,11 @@ VOCABULARY = ["user", "likes", "hates", "never", "tea", "code", "is", "4", "5"]
 SMALL = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=5), max_size=7)
 
 
-def stored(key, text, created_at=NOW, **fields):
-    return Memory(id=key, text=text, created_at=created_at, updated_at=NOW, **fields)
-
-
-def dated(*texts, **fields):
-    return [stored(str(i), text, NOW + i, **fields) for i, text in enumerate(texts)]
+def dated(*texts):
+    return [
+        Memory(id=str(i), text=text, created_at=NOW + i, updated_at=NOW)
+        for i, text in enumerate(texts)
+    ]
 
 
 @given(SMALL)

@@ -33,16 +33,12 @@ def note(db: sqlite3.Connection, **values: object) -> None:
         meta.write(tx, key, value)
 
 
-def spoil(db: sqlite3.Connection, key: str, content: bytes) -> None:
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, CAST(? AS TEXT))", (key, content))
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"{not json", b"[]", b"5", b'{"number": "x"}', b"\xff", b"[" * 100_000]
 )
 def test_damage_is_as_if_nothing_had_been_noted(db, content):
     note(db, day1=Count(1), day3=Count(3))
-    spoil(db, "day2", content)
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('day2', CAST(? AS TEXT))", (content,))
     assert meta.read(db, "day2", Count) is None
     assert meta.latest(db, "day", 9, Count) == {"1": Count(1), "3": Count(3)}
     note(db, day2=Count(2))
