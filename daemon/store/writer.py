@@ -7,6 +7,7 @@ a single caller never waits for others.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import sqlite3
@@ -39,8 +40,11 @@ _OF_ONE_CALLER: Final = (
 _GROUP: Final = 256
 # No number of failed syncs: the log is to be written again.
 _UNTRUSTED: Final = -1
-# The size of the parts in which the log is read and written again, in bytes.
+# The size of the parts in which the log is read and written again, and of what stands in it before
+# its first page and before each page, in bytes.
 _PART: Final = 1_048_576
+_LOG_HEAD: Final = 32
+_PAGE_HEAD: Final = 24
 
 
 class _Spoiled(Exception):
@@ -96,6 +100,8 @@ class Writer:
         self._failed_syncs = failed_syncs
         # What an earlier process, or the closing before, could not sync may be in the log.
         self._trusted = _UNTRUSTED
+        # The database's file, once pages of it were written again.
+        self._file: int | None = None
         self._last: Callable[[sqlite3.Connection], None] | None = None
         self._failure: ThermoclineError | None = None
         self._begin_thread()
@@ -164,7 +170,12 @@ class Writer:
         except OSError as error:
             self._failure = translate_os(error, self._path)
         else:
+            # Closing moves what is left; a disk that refuses does not keep the database open.
+            with contextlib.suppress(sqlite3.Error, ThermoclineError):
+                self._move_log()
             self._db.close()
+            if self._file is not None:
+                os.close(self._file)
 
     def _take(self) -> tuple[list[_Job], bool]:
         """Wait for a job, then take all that are queued. False: close after these."""
@@ -189,7 +200,7 @@ class Writer:
         durable = any(job.durable for job in group)
         try:
             if durable and self._trusted != self._failed_syncs.count:
-                self._rewrite_log()
+                self._rewrite()
             if durable != self._durable:
                 self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 # SQLite does not say that a checkpoint could not sync what was not synced before.
@@ -221,7 +232,7 @@ class Writer:
         """See that a commit outlasts a power loss; its callers get an error if that is in doubt."""
         try:
             if durable and self._trusted != self._failed_syncs.count:
-                self._rewrite_log()
+                self._rewrite()
         except ThermoclineError as error:
             error.hint = "the change stands, but may be lost with the power: check the disk"
             for job in group:
@@ -234,19 +245,30 @@ class Writer:
         # Waiting for readers would make all writers wait.
         self._db.execute("PRAGMA busy_timeout = 0")
         try:
+            self._move_log()
             return not self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except sqlite3.Error:
+        except (sqlite3.Error, ThermoclineError):
             # The commit stands; the log is moved later. It may not have been synced: see `_fail`.
             self._trusted = _UNTRUSTED
             return False
         finally:
             self._db.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
 
-    def _rewrite_log(self) -> None:
-        """Write the log again, as this process reads it, because a sync has failed since.
+    def _move_log(self) -> None:
+        """Move the log into the database before it is emptied.
+
+        If a sync fails meanwhile, only the log names the pages that must be written again.
+        """
+        self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if self._trusted != self._failed_syncs.count:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        """Write the log and its pages in the database again, because a sync has failed since.
 
         The kernel drops the pages that it could not write, takes them for written, and a later sync
-        succeeds: commits behind such a gap would be lost with the power.
+        succeeds: commits behind such a gap in the log, and pages that a checkpoint was moving into
+        the database, would be lost with the power. They are written as this process reads them.
         """
         failed = self._failed_syncs.count
         try:
@@ -256,11 +278,24 @@ class Writer:
                     at += os.pwrite(log.fileno(), part, at)
                 if at:
                     os.fdatasync(log.fileno())
+                    self._rewrite_pages(log.fileno(), at)
         except FileNotFoundError:
             pass
         except OSError as error:
             raise translate_os(error, self._path) from error
         self._trusted = failed
+
+    def _rewrite_pages(self, log: int, length: int) -> None:
+        if self._file is None:
+            # Closing it before the connections would release SQLite's locks.
+            self._file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        size = int.from_bytes(os.pread(log, 4, 8))
+        places = range(_LOG_HEAD, length, _PAGE_HEAD + size)
+        for number in {int.from_bytes(os.pread(log, 4, at)) for at in places}:
+            at = (number - 1) * size
+            if number and (page := os.pread(self._file, size, at)):
+                os.pwrite(self._file, page, at)
+        os.fdatasync(self._file)
 
     def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
         """Run an operation so that its failure undoes only itself; `_Spoiled` if it had written."""

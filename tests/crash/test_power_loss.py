@@ -361,14 +361,19 @@ from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.writer import Writer
 from thermocline.sync import HybridClock
 
+failed_syncs = FailedSyncs()
+
 def opened(path):
     db = connect_writer(path)
+    if len(sys.argv) > 3:
+        # A sync of the file system fails while this statement runs.
+        db.set_trace_callback(lambda sql: sys.argv[3] in sql and failed_syncs.note())
     clock, rules = HybridClock(lambda: 1.0), Rules()
     return Writer(
         path, db, enforce_limits=lambda tx: None, committed=lambda committed: None,
         begin=lambda db, cache: Transaction(
             db, now=1.0, device="d", rules=rules, clock=clock, cache=cache),
-        loop=asyncio.get_running_loop(), failed_syncs=FailedSyncs())
+        loop=asyncio.get_running_loop(), failed_syncs=failed_syncs)
 
 def make(path):
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
@@ -389,9 +394,10 @@ async def main(path):
             await writer.close()
             writer = opened(path)
             continue
-        # A name in upper case waits for the disk.
+        # A name in upper case waits for the disk; M takes pages of its own, L moves the log.
+        value = "x" * {"L": 10_000_000, "M": 100_000}.get(name, 1)
         try:
-            await writer.submit(lambda tx: meta.write(tx, name, 1), durable=name.isupper())
+            await writer.submit(lambda tx: meta.write(tx, name, value), durable=name.isupper())
         except Exception:
             continue
         os.fsync(os.open(path.parent, os.O_RDONLY))
@@ -403,37 +409,66 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
+def _write(folder: Path, *words: str, errors: str = "") -> tuple[str, list[recorded_disk.Call]]:
+    """What `WRITES` prints in a new folder, and its recorded calls."""
+    if not recorded_disk.is_there():
+        pytest.skip(recorded_disk.WHY_NOT)
+    trace = folder.with_suffix(".trace")
+    folder.mkdir()
+    command = (*recorded_disk.recording(trace, errors), sys.executable, "-c", WRITES)
+    words = (*command, str(folder / "memory.db"), *words)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        acknowledged = "".join(process.communicate()[0].split())
+    wait_until(lambda: recorded_disk.is_whole(trace, process.pid), "all is recorded")
+    return acknowledged, [*recorded_disk.recorded(trace, folder)]
+
+
+def _left(folder: Path, calls: list[recorded_disk.Call]) -> set[str]:
+    """The names that are in the database after the power failed."""
+    disk = Disk(folder)
+    for call in calls:
+        disk.take(call)
+    disk.after_power_loss(left := folder.with_suffix(".left"), None)
+    with closing(sqlite3.connect(left / "memory.db")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return {name for (name,) in db.execute("SELECT key FROM meta")}
+
+
 @pytest.mark.parametrize("steps", ["AbCD", "AbtD", "AbrD"], ids=["commit", "emptying", "closing"])
 def test_a_commit_after_a_sync_that_failed_holds_though_one_before_it_was_not_synced(
     steps, tmp_path
 ):
-    if not recorded_disk.is_there():
-        pytest.skip(recorded_disk.WHY_NOT)
-
-    def calls(name: str, steps: str, errors: str = "") -> tuple[str, list[recorded_disk.Call]]:
-        root, trace = tmp_path / name, tmp_path / f"{name}.trace"
-        root.mkdir()
-        command = (*recorded_disk.recording(trace, errors), sys.executable, "-c", WRITES)
-        words = [*command, str(root / "memory.db"), steps]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-            acknowledged = "".join(process.communicate()[0].split())
-        wait_until(lambda: recorded_disk.is_whole(trace, process.pid), "all is recorded")
-        return acknowledged, [*recorded_disk.recorded(trace, root)]
-
-    acknowledged, made = calls("begun", "A")
+    acknowledged, made = _write(tmp_path / "begun", "A")
     assert acknowledged == "A"
     # strace counts the calls of each thread.
     threads = [call.process for call in made if call.name == "fdatasync" and call.number == 0]
     after = threads.count(threads[-1]) + 1
-    acknowledged, made = calls("failing", steps, f"fdatasync:error=EIO:when={after}")
+    errors = f"fdatasync:error=EIO:when={after}"
+    acknowledged, made = _write(tmp_path / "failing", steps, errors=errors)
     assert acknowledged == "AD"
-    disk = Disk(tmp_path / "failing")
-    for call in made:
-        disk.take(call)
-    disk.after_power_loss(tmp_path / "left", None)
-    with closing(sqlite3.connect(tmp_path / "left" / "memory.db")) as db:
-        names = {name for (name,) in db.execute("SELECT key FROM meta")}
-    assert {"A", "D"} <= names
+    assert {"A", "D"} <= _left(tmp_path / "failing", made)
+
+
+@pytest.mark.parametrize(
+    ("steps", "during"),
+    [("MLD", "COMMIT"), ("MtD", "PASSIVE"), ("MrD", "PASSIVE")],
+    ids=["commit", "emptying", "closing"],
+)
+def test_what_moves_from_the_log_while_a_sync_of_the_file_system_fails_is_not_lost(
+    steps, during, tmp_path
+):
+    acknowledged, made = _write(tmp_path / "moving", steps, during)
+    assert acknowledged == steps.replace("t", "").replace("r", "")
+    database = str(tmp_path / "moving" / "memory.db")
+    written = [at for at, call in enumerate(made) if call[1:3] == ("pwrite64", database)]
+    moved = [at for at, call in enumerate(made) if call[1:3] == ("fdatasync", database)]
+    first = next(at for at in moved if at > written[0])
+    failing = [
+        recorded_disk.Call("other", "syncfs", str(tmp_path / "moving"), number=number)
+        for number in (None, -1)
+    ]
+    made[first:first] = failing
+    assert {*acknowledged} <= _left(tmp_path / "moving", made)
 
 
 def test_the_judge_of_power_losses_notices_a_daemon_that_does_not_wait_for_the_disk(
