@@ -329,56 +329,25 @@ def test_what_is_pinned_leaves_the_archive_and_is_archived_last(calls_of, make_d
 # Listing
 
 
+BETA = "beta https://Docs.Example.com/Guide"
+
+
 @pytest.fixture(scope="module")
 def shelf(shared_daemon: Any, calls_of: Any) -> Any:
     """A few memories that differ in everything; nobody changes them."""
     call = calls_of(shared_daemon, "shelf")
-    call.ok(
-        "POST",
-        "/api/memory/batch",
-        {
-            "memories": [
-                {
-                    "text": "alpha",
-                    "type": "semantic",
-                    "event": "correction",
-                    "category": "proj",
-                    "tags": ["red", "old, wise"],
-                    "importance": 0.9,
-                    "source": "chat",
-                    "actor": "Ana",
-                    "group": "g1",
-                    "created_at": 1_000_000_000,
-                },
-                {
-                    "text": "beta https://Docs.Example.com/Guide",
-                    "type": "episodic",
-                    "event": "tool_chain",
-                    "subject": "apples",
-                    "category": "proj/boat",
-                    "tags": ["red", "blue"],
-                    "importance": 0.2,
-                    "source": "mail",
-                    "actor": "Bo",
-                    "group": "g1",
-                    "created_at": 2_000_000_000,
-                },
-                {
-                    "text": "gamma",
-                    "type": "procedural",
-                    "subject": "Boats",
-                    "category": "projects2/boat",
-                    "tags": ["blue"],
-                    "importance": 0.5,
-                    "created_at": 1_500_000_000,
-                },
-            ]
-        },
-    )
+    memories = [
+        {"text": "alpha", "type": "semantic", "event": "correction", "category": "proj",
+         "tags": ["red", "old, wise"], "importance": 0.9, "source": "chat", "actor": "Ana",
+         "group": "g1", "created_at": 1_000_000_000},
+        {"text": BETA, "type": "episodic", "event": "tool_chain", "subject": "apples",
+         "category": "proj/boat", "tags": ["red", "blue"], "importance": 0.2, "source": "mail",
+         "actor": "Bo", "group": "g1", "created_at": 2_000_000_000},
+        {"text": "gamma", "type": "procedural", "subject": "Boats", "category": "projects2/boat",
+         "tags": ["blue"], "importance": 0.5, "created_at": 1_500_000_000},
+    ]  # fmt: skip
+    call.ok("POST", "/api/memory/batch", {"memories": memories})
     return call
-
-
-BETA = "beta https://Docs.Example.com/Guide"
 
 
 def test_filters_leave_what_fits_all_of_them(shelf):
@@ -461,18 +430,6 @@ def test_a_list_has_the_order_that_was_asked_for(shelf):
         pages = [shelf.ok("GET", f"/api/memory?order={order}&limit=1&offset={n}") for n in range(4)]
         assert [texts(page) for page in pages] == [[text] for text in expected] + [[]]
         assert {page["total"] for page in pages} == {3}
-
-
-def test_the_archive_can_be_listed_by_itself(calls_of, make_daemon):
-    small = calls_of(make_daemon("--set=warm.max_kb=1").start())
-    for number in range(20):
-        small.store(f"memory {number} " + "x" * 100, importance=number / 20)
-    warm, cold = listed(small, "archived=false"), listed(small, "archived=true")
-    assert warm
-    assert cold
-    assert len(warm) + len(cold) == 20
-    assert texts(small.ok("GET", "/api/cold?limit=500")) != []
-    assert sorted(texts(small.ok("GET", "/api/cold?limit=500"))) == cold
 
 
 def test_a_list_has_50_memories_unless_told_otherwise(call):

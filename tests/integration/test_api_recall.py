@@ -72,6 +72,8 @@ def test_the_archive_is_asked_and_listed_by_itself(calls_of, make_daemon):
     assert len(page["results"]) == 3
     assert page["total"] >= 10
     assert all(memory["archived"] for memory in page["results"])
+    warm, cold = (call.ok("GET", f"/api/memory?archived={word}") for word in ("false", "true"))
+    assert (warm["total"] + cold["total"], cold["total"]) == (20, page["total"])
     times = [memory["created_at"] for memory in page["results"]]
     assert times == sorted(times, reverse=True)
     pages = [call.ok("GET", f"/api/cold?limit=2&offset={at}") for at in (0, 2)]

@@ -1,5 +1,6 @@
 """Which model is asked, how often, and when the next has its turn."""
 
+from contextlib import nullcontext
 from random import Random
 
 import pytest
@@ -56,56 +57,49 @@ def failed(code: str, retry_after: float | None = None) -> CallFailed:
     return CallFailed(code, f"it is {code}", retry_after)
 
 
-@pytest.mark.parametrize("code", ["server", "throttled"])
-async def test_a_failure_in_passing_is_tried_again_after_a_growing_wait(world, code):
-    world.failures["a"] = [failed(code), failed(code), failed(code)]
+async def test_a_failure_in_passing_is_tried_again_after_a_growing_wait():
+    for code in ("server", "throttled"):
+        world = World()
+        world.failures["a"] = [failed(code), failed(code), failed(code)]
+        assert await world.reply("a") == "a"
+        assert len(world.waits) == 3
+        assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(world.waits))
+
+
+# What the first of two models fails with, who is asked, and the error of who asked.
+STAYS = ("unauthorized", "not_found", "payment", "refused", "bad_request", "timeout", "offline")
+TURNS = [
+    # What stays is not tried again, and the next has its turn; without the process it has none.
+    *(([failed(code)], ["a", "b"], "") for code in STAYS),
+    *(([failed(code)], ["a"], code) for code in ("died", "unloaded", "starting", "resting")),
+    # Rather than wait long the next is asked.
+    ([failed("throttled", 7.0)], ["a", "b"], ""),
+]
+
+
+async def test_the_next_model_has_its_turn():
+    for failures, order, code in TURNS:
+        world = World()
+        world.failures["a"] = [*failures]
+        with pytest.raises(CallFailed, match=code) if code else nullcontext():
+            assert await world.reply("a", "b") == "b"
+        assert (world.order, world.waits) == (order, []), failures
+
+
+async def test_a_single_model_is_waited_for_as_long_as_it_asks_but_not_for_ever(world):
+    world.failures["a"] = [failed("throttled", 7.0)]
     assert await world.reply("a") == "a"
-    assert len(world.waits) == 3
-    assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(world.waits))
-
-
-async def test_it_is_not_tried_for_ever(world):
+    assert world.waits == [7.0]
+    world.failures["a"] = [failed("throttled", 31.0)]
+    with pytest.raises(CallFailed, match="throttled"):
+        await world.reply("a", seconds=30.0)
+    assert world.waits == [7.0]
+    world.asked.clear()
+    world.failover.forget()
     world.failures["a"] = [failed("server") for _ in range(9)]
     with pytest.raises(CallFailed, match="it is server"):
         await world.reply("a")
     assert world.order == ["a"] * 4
-
-
-@pytest.mark.parametrize(
-    "code", ["unauthorized", "not_found", "payment", "refused", "bad_request", "timeout", "offline"]
-)
-async def test_what_stays_is_not_tried_again_and_the_next_has_its_turn(world, code):
-    world.failures["a"] = [failed(code)]
-    assert await world.reply("a", "b") == "b"
-    assert world.order == ["a", "b"]
-    assert world.waits == []
-
-
-@pytest.mark.parametrize("code", ["died", "unloaded", "starting", "resting"])
-async def test_without_the_process_no_other_model_is_tried(world, code):
-    world.failures["a"] = [failed(code)]
-    with pytest.raises(CallFailed, match=code):
-        await world.reply("a", "b")
-    assert world.order == ["a"]
-
-
-async def test_a_servers_own_pause_is_kept(world):
-    world.failures["a"] = [failed("throttled", 7.0)]
-    assert await world.reply("a") == "a"
-    assert world.waits == [7.0]
-
-
-async def test_a_pause_beyond_the_deadline_is_not_waited_for(world):
-    world.failures["a"] = [failed("throttled", 31.0)]
-    with pytest.raises(CallFailed, match="throttled"):
-        await world.reply("a", seconds=30.0)
-    assert world.waits == []
-
-
-async def test_rather_than_wait_long_the_next_model_is_asked(world):
-    world.failures["a"] = [failed("throttled", 7.0)]
-    assert await world.reply("a", "b") == "b"
-    assert world.waits == []
 
 
 async def test_a_model_leaves_time_for_those_after_it(world):
