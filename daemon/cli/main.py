@@ -46,12 +46,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else [*argv]
     as_json = "--json" in words
     code = DONE
+    if sys.stdout is None:
+        # Closed by the caller: what is printed fails, as on a full disk.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     try:
         _escape_unprintable()
         as_json = wants_json(words)
         code = _run(words, as_json=as_json)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

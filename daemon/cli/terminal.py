@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .usage import Shown
 
 _SHORT_ID: Final = 8
+# The columns that a text has on a line with others, where it needs as many.
+_LEAST_TEXT: Final = 30
 # Control characters, line separators, and what turns the direction of writing or is
 # half a character: everything by which a stored text could act on a terminal.
 _ACTING: Final = (
@@ -173,10 +175,15 @@ def warn(answer: Mapping[str, Any]) -> None:
 
 
 def show_rows(rows: Iterable[Iterable[str]], *, is_whole: bool = False) -> None:
-    """Print rows as aligned columns, the last one cut where the terminal ends, or continued."""
+    """Print rows as aligned columns, the last one cut where the terminal ends, or continued.
+
+    If too little of it would be left, it has a line of its own.
+    """
     columns = width()
     table = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(cells, column)) for column in zip(*table, strict=True)]
+    begin = sum(widths[:-1]) + 2 * len(widths[:-1])
+    is_below = columns is not None and columns - begin < _LEAST_TEXT <= widths[-1]
     for row in table:
         padded = [
             cell + " " * (size - cells(cell)) for cell, size in zip(row[:-1], widths, strict=False)
@@ -185,12 +192,14 @@ def show_rows(rows: Iterable[Iterable[str]], *, is_whole: bool = False) -> None:
         if columns is not None and is_whole and cells(line) > columns:
             import textwrap  # noqa: PLC0415 - seldom needed
 
-            begin = " " * min(columns // 4, sum(widths[:-1]) + 2 * len(padded))
+            indent = " " * min(columns // 4, begin)
             print(
                 "\n".join(
-                    textwrap.wrap(line, columns, subsequent_indent=begin, break_on_hyphens=False)
+                    textwrap.wrap(line, columns, subsequent_indent=indent, break_on_hyphens=False)
                 )
             )
+        elif is_below and padded:
+            print(cut("  ".join(padded).rstrip(), columns), cut(f"  {row[-1]}", columns), sep="\n")
         else:
             print(cut(line, columns))
 

@@ -270,7 +270,11 @@ def _matched(
             yield option, text
         rest = [] if repeated else rest[1:]
     if rest:
-        raise WrongUsage(f"{title} takes no word {rest[0][:40]!r}")
+        word = rest[0][:40]
+        is_option = word[:1] == "-"
+        raise WrongUsage(
+            f"unknown option {word}" if is_option else f"{title} takes no word {word!r}"
+        )
 
 
 def _value(option: Option, flag: str, texts: list[str]) -> Any:

@@ -85,6 +85,7 @@ VERBS: Final = {
 }
 _SEARCH: Final = "search the memories with: thermocline retrieve QUERY"
 _STORE: Final = "store a memory with: thermocline store TEXT"
+_FORGET: Final = "delete memories for good with: thermocline forget ID"
 # Verbs of other systems, and the verb that does the same.
 MEANT: Final = {
     "recall": _SEARCH,
@@ -93,6 +94,11 @@ MEANT: Final = {
     "find": _SEARCH,
     "remember": _STORE,
     "add": _STORE,
+    "delete": _FORGET,
+    "remove": _FORGET,
+    "rm": _FORGET,
+    "show": "show a memory with: thermocline get ID",
+    "edit": "change a memory with: thermocline update ID",
 }
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from ..client.wording import size
 from ..runtime.problems import first_names
 from ..store.database.connection import lost_words
 from ..store.database.memory_database import connect_look
@@ -66,7 +67,7 @@ def disk(context: DeviceContext) -> Iterator[CheckResult]:
         yield warning(f"{place} is on {kind}: all is lost at shutdown", fix)
     space = os.statvfs(place)
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
-    text = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free at {place}"
+    text = f"{size(free)} of {size(total)} are free at {place}"
     yield from _room(free, _LITTLE_BYTES, _LEAST_BYTES, text)
     # Some file systems, such as btrfs, have no fixed number of files.
     if space.f_files:

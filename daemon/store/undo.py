@@ -36,7 +36,7 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
     version = _version(tx, kind, key, number)
     if version is None or row is None:
         raise NotFound(
-            f"no earlier version of '{key}' is kept",
+            f"no {'earlier version' if number is None else f'version {number}'} of '{key}' is kept",
             field="id",
             hint="forgetting erases the versions of a memory too"
             if number is None

@@ -47,6 +47,8 @@ def test_a_change_to_the_same_value_is_no_version_so_that_undo_reverts_the_one_b
         call.ok("PUT", "/api/kv/tea", {"value": "sencha"})
     assert [one["data"]["text"] for one in versions(call, key)] == ["tea at four"]
     assert versions(call, "tea", "pair") == []
+    missing = call("POST", "/api/undo", {"id": key, "number": 999_999})
+    assert "no version 999999 of" in missing.body["error"]["message"]
     undo(call, id=key)
     assert call.ok("GET", f"/api/memory/{key}")["text"] == "tea at four"
 

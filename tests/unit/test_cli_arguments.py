@@ -116,6 +116,8 @@ def test_help_is_a_verb_too(words, first, capsys):
         ([verb, "x"], f"there is no '{verb}'; store a memory with: thermocline store TEXT")
         for verb in ("remember", "add")
     ),
+    (["delete", "x"], "there is no 'delete'; delete memories for good with: thermocline forget ID"),
+    (["-v"], "unknown option -v; see thermocline --help"),
     (["store"], "a text is missing"),
     (["store", "a", "--text", "b"], "give the text once"),
     (["store", "a", "b"], "store takes no word 'b'"),
@@ -273,6 +275,14 @@ def test_standard_input_that_is_not_text_is_refused():
     done = run("store", "-", stdin=b"ab\xff")
     assert (done.returncode, done.stdout) == (2, "")
     assert "byte 0xff at position 2" in done.stderr
+
+
+def test_what_cannot_be_printed_on_a_closed_standard_output_is_a_failure():
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "--version"]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (
+        1, "thermocline: cannot write the result: Bad file descriptor\n",
+    )  # fmt: skip
 
 
 def test_a_closed_standard_input_is_refused():

@@ -67,6 +67,24 @@ def test_rows_are_aligned_and_whole_where_there_is_no_terminal(capsys):
     ]
 
 
+def test_a_text_has_a_line_of_its_own_where_a_narrow_terminal_leaves_it_little(capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "width", lambda: 60)
+    text = "the ferry to the island leaves at nine from the north pier every day"
+    rows = [
+        ("0.81", "/home/ana/docs/ferries.md:1-20", "file", text),
+        ("0.6", "a1b2", "memory", "x"),
+    ]
+    terminal.show_rows(rows)
+    assert capsys.readouterr().out.splitlines() == [
+        "0.81  /home/ana/docs/ferries.md:1-20  file",
+        "  the ferry to the island leaves at nine from the north pie…",
+        "0.6   a1b2                            memory",
+        "  x",
+    ]
+    terminal.show_rows([("a" * 58, "short"), ("b", "c")])
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 def test_a_remedy_is_whole_on_a_narrow_terminal(capsys, monkeypatch):
     monkeypatch.setattr(terminal, "width", lambda: 40)
     remedy = "run `thermocline pair` on a device that has it, and `thermocline join` here"
