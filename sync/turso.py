@@ -165,7 +165,7 @@ class _Client(HttpClient):
         tls: ssl.SSLContext | bool = True,
     ) -> None:
         tracing = aiohttp.TraceConfig()
-        tracing.on_connection_reuseconn.append(_note_kept)
+        tracing.on_connection_reuseconn.append(_note_reuse)
         self._base = url.rstrip("/")
         self._limits = limits
         self._count = count
@@ -271,7 +271,7 @@ def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -
     return unpacked
 
 
-async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+async def _note_reuse(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
     context.trace_request_ctx.reused = True
 
 

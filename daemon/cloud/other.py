@@ -36,7 +36,7 @@ T = TypeVar("T")
 _MOST_TRIES: Final = 5
 
 
-class FoundThere(msgspec.Struct, frozen=True):
+class RemoteMemory(msgspec.Struct, frozen=True):
     """A memory in a database, and the number of matching words."""
 
     id: str
@@ -63,7 +63,7 @@ class OtherDatabases:
 
     async def search(
         self, account: Account, agent: str, words: list[str], limit: int
-    ) -> list[FoundThere]:
+    ) -> list[RemoteMemory]:
         return await self._ask(account, lambda remote: search(remote, agent, words, limit))
 
     async def send_critical(self, account: Account, agent: str, store: AgentStore) -> int:
@@ -129,10 +129,10 @@ class OtherDatabases:
                 await remote.close()
 
 
-async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[FoundThere]:
+async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[RemoteMemory]:
     """Memories in these rows and in EvoClaw's table, those with most of the words first."""
     hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(3, len(words) + 3)) or "1"
-    best: dict[str, FoundThere] = {}
+    best: dict[str, RemoteMemory] = {}
     sources = [schema.MEMORIES]
     if await foreign.has_own_archive(remote):
         sources.append("SELECT * FROM cold_memories")
@@ -146,9 +146,9 @@ async def search(remote: Remote, agent: str, words: list[str], limit: int) -> li
             [result] = await remote.batch([SqlStatement(sql, (agent, limit, *words))])
         except SchemaMissing:
             continue
-        names = FoundThere.__struct_fields__
+        names = RemoteMemory.__struct_fields__
         lines: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in result.rows]
-        best |= {str(line["id"]): msgspec.convert(line, FoundThere, strict=False) for line in lines}
+        best |= {str(row["id"]): msgspec.convert(row, RemoteMemory, strict=False) for row in lines}
     order = sorted(best.values(), key=lambda item: (-item.hits, -item.importance, -item.created_at))
     return order[:limit]
 

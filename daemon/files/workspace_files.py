@@ -27,7 +27,7 @@ from ..runtime.atomic import make_folder
 from ..runtime.problems import Problems, fault_of, first_names
 from ..store.agent_store import AgentStore
 from ..store.records import notes
-from ..store.records.notes import NOWHERE, Fingerprint, FoundNote, WaitingNote
+from ..store.records.notes import NOWHERE, Fingerprint, ReadNote, WaitingNote
 from . import walker
 from .walker import Identity, Open, Skipped, folder_of
 
@@ -47,7 +47,7 @@ _IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.
 class FolderChanges(msgspec.Struct):
     """The changes on a disk."""
 
-    changed: list[FoundNote] = []  # new and changed files
+    changed: list[ReadNote] = []  # new and changed files
     vanished: list[str] = []  # removed files
     left: list[Skipped] = []  # files that cannot be replicated
     unfinished: list[str] = []  # temporary files of a killed process
@@ -102,7 +102,7 @@ def _look_at(files: Generator[Open | Skipped, None, None], result: FolderChanges
         if len(content) != before.size or _fingerprint_of(os.fstat(file.handle)) != before:
             continue  # It is being written; the next call reads it.
         try:
-            result.changed.append(FoundNote(file.path, before, content.decode()))
+            result.changed.append(ReadNote(file.path, before, content.decode()))
         except UnicodeDecodeError:
             result.left.append(Skipped(file.path, "it is not valid UTF-8"))
             continue

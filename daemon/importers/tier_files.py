@@ -23,7 +23,7 @@ from ..memory.hot.state import (
 )
 from ..memory.records import Json
 from ..memory.tree_nodes import ROOT, Node, one_line, title, with_parents
-from .values import Fields, Parsed, moment, says_nothing, unexpected, unknown_keys
+from .values import Fields, Parsed, is_no_time, moment, unexpected, unknown_keys
 
 # Deeper paths are read unchanged; fitting the tree merges them.
 _DEEPEST: Final = 100
@@ -277,7 +277,7 @@ class _HotReader:
     def _timed(self, place: str, fields: Item) -> Item:
         for key in ("timestamp", "learned_at", "date", "created_at"):
             value = fields.get(key)
-            if says_nothing(value):
+            if is_no_time(value):
                 continue
             if (time := moment(value)) is not None:
                 rest = {other: inner for other, inner in fields.items() if other != key}

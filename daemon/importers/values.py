@@ -75,7 +75,7 @@ class Fields:
             value = self.fields.get(name)
             if (at := moment(value)) is not None:
                 return at
-            if not says_nothing(value):
+            if not is_no_time(value):
                 self.expected(name, "a time", value)
         return None
 
@@ -112,7 +112,7 @@ def seconds(*values: Json) -> float | None:
     return next((at for value in values if (at := moment(value)) is not None), None)
 
 
-def says_nothing(value: Json) -> bool:
+def is_no_time(value: Json) -> bool:
     """Whether a time is absent: null, blank, 0, or Go's zero time."""
     if isinstance(value, str):
         return not value.strip() or value.startswith("0001-01-01T")

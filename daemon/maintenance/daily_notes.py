@@ -201,7 +201,7 @@ class _Reading(msgspec.Struct):
     work: Work
     model: ModelOrRules | None
     writer: str
-    asked_model: bool = False
+    used_model: bool = False
     fallbacks: int = 0
     model_error: str | UnsetType = UNSET
     reported: set[str] = set()
@@ -234,7 +234,7 @@ class _Reading(msgspec.Struct):
         return Ingested(
             files_scanned=len(self.files),
             mode="llm"
-            if self.asked_model or (self.model is not None and not self.files)
+            if self.used_model or (self.model is not None and not self.files)
             else "rule",
             facts_found=facts,
             facts_stored=len(self.facts),
@@ -254,7 +254,7 @@ class _Reading(msgspec.Struct):
         }
         text = (await asyncio.to_thread(clear, text)).text
         if self.model is not None and self.model.is_asked("ingest", work.options, len(text)):
-            self.asked_model = True
+            self.used_model = True
             try:
                 return await read_by_model(work.store, text, headings, self.model, work.options)
             except ModelUnavailable as error:

@@ -12,7 +12,7 @@ import msgspec
 from ..errors import NotFound
 from ..memory import tree_rebuild
 from ..memory.scoring import DAY
-from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, said_of, size
+from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, desc_of, size
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..runtime.problems import first_names
 from ..schemas.tiers import RebuildUndone
@@ -210,7 +210,7 @@ def analyse(tree: Tree, totals: tuple[int, int], limits: TreeLimits, now: float)
             for path, node in tree.items()
             if counts[path] and now - node.last_access > limits.prune_idle_days * DAY
         ],
-        "without a description": [path for path, node in tree.items() if not said_of(path, node)],
+        "without a description": [path for path, node in tree.items() if not desc_of(path, node)],
         "of the same name": list(_namesakes(tree)),
         "nearly full": [
             f"{path} ({len(below)} of {limits.max_children} below it)"

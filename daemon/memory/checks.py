@@ -103,7 +103,7 @@ def check_importance(importance: float, *, field: str = "importance") -> float:
     return float(importance)
 
 
-def check_given_importance(
+def check_client_importance(
     value: float, *, beside_content: bool, field: str = "importance"
 ) -> float:
     """An importance as clients send it: 0 to 1, or an integer on ScalyClaw's scale from 1 to 10.

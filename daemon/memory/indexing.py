@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-from .records import SAID_BESIDE, Memory
+from .records import SPOKEN_CONTEXT, Memory
 
 # Scripts without blanks between words. Hangul has blanks, but appends particles to words.
 _UNSPACED: Final = re.compile(
@@ -93,6 +93,6 @@ def indexed_columns(memory: Memory) -> tuple[str, str, str]:
     Behind the tags are the words that were said beside it, by which it is found too.
     """
     body = f"{memory.text}\n{memory.outcome}" if memory.outcome else memory.text
-    beside = memory.data.get(SAID_BESIDE) if isinstance(memory.data, dict) else None
+    beside = memory.data.get(SPOKEN_CONTEXT) if isinstance(memory.data, dict) else None
     others = beside.split() if isinstance(beside, str) else []
     return body, memory.subject, " ".join((*memory.tags, *others))

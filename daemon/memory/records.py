@@ -67,7 +67,7 @@ _OUTSIDE: Final = re.compile(
 )
 # The keys of `data` of automatic memories: the words that were said beside a memory in its
 # conversation, the entities, and the daily note of origin.
-SAID_BESIDE: Final = "said_beside"
+SPOKEN_CONTEXT: Final = "said_beside"
 ENTITIES: Final = "entities"
 NOTE: Final = "note"
 

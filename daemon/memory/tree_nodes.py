@@ -151,7 +151,7 @@ def prompt(tree: Tree, max_bytes: int = TreeLimits().max_size_bytes) -> str:
     """
     paths = _in_order(tree)
     names = [" " * (level(path) - 1) + path.rpartition("/")[2] for path in paths]
-    described = [said_of(path, tree[path]) for path in paths]
+    described = [desc_of(path, tree[path]) for path in paths]
     for most in range(DESC_CHARS, _LEAST_CHARS - 1, -_STEP):
         cut = (d if len(d) <= most else f"{d[: most - 1].rstrip()}…" for d in described)
         text = "\n".join(map(_line, names, cut))
@@ -206,7 +206,7 @@ def _entry(node: Node, child_paths: list[str]) -> dict[str, Any]:
     return whole | {"last_access": int(node.last_access), "children": child_paths}
 
 
-def said_of(path: str, node: Node) -> str:
+def desc_of(path: str, node: Node) -> str:
     """The description, or "" if it only repeats the name as a title."""
     return "" if node.desc.casefold() == title(path).casefold() else node.desc
 

@@ -110,7 +110,7 @@ async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[sc
     ]
 
 
-class KeptMemory(msgspec.Struct, frozen=True):
+class StoreOutcome(msgspec.Struct, frozen=True):
     """The memory that now holds a statement: the `known` one, or a new one.
 
     `superseded` are those that the new one contradicts.
@@ -121,21 +121,21 @@ class KeptMemory(msgspec.Struct, frozen=True):
     superseded: tuple[Memory, ...] = ()
 
 
-async def store_unless_known(scope: Scope, memory: Memory) -> KeptMemory:
+async def store_unless_known(scope: Scope, memory: Memory) -> StoreOutcome:
     """Store a memory unless one says the same already, which then counts as used.
 
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     async with scope.store(create=True) as store:
 
-        def apply(tx: Transaction) -> KeptMemory:
+        def apply(tx: Transaction) -> StoreOutcome:
             index_new(tx)
-            same = similar.said_already(tx.db, memory)
+            same = similar.find_equivalent(tx.db, memory)
             if same is not None:
                 uses.reinforce(tx, [same.id])
-                return KeptMemory(same, same)
+                return StoreOutcome(same, same)
             new = similar.insert(tx, memory, file_alike=True)
-            return KeptMemory(new.memory, None, new.superseded)
+            return StoreOutcome(new.memory, None, new.superseded)
 
         return await store.write(apply)
 
@@ -327,7 +327,7 @@ def _checked(scope: Scope, new: schemas.NewMemory, at: str) -> dict[str, Any]:
     if "category" in values:
         fields |= _filed(values["category"], scope.settings.tree.max_depth, f"{at}category")
     if "importance" in values:
-        fields["importance"] = checks.check_given_importance(
+        fields["importance"] = checks.check_client_importance(
             values["importance"],
             beside_content="content" in values and new.type not in _EVENTS,
             field=f"{at}importance",

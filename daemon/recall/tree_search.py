@@ -27,7 +27,7 @@ from ..memory.indexing import index_words
 from ..memory.records import Distilled
 from ..memory.scoring import DAY
 from ..memory.stemming import label_terms, terms_of
-from ..memory.tree_nodes import ROOT, Node, Tree, ancestors, said_of
+from ..memory.tree_nodes import ROOT, Node, Tree, ancestors, desc_of
 from ..store.database.connection import INSIDE, derived
 from ..store.records import tree_rows
 from .postings import LEAST_SIZE, weight_of
@@ -92,7 +92,7 @@ def _described(db: sqlite3.Connection) -> Tree:
     bare = [
         path
         for path, node in tree.items()
-        if (node.warm_count or node.cold_count) and not said_of(path, node)
+        if (node.warm_count or node.cold_count) and not desc_of(path, node)
     ]
     cores = _newest(db, bare)
     return tree | {path: replace(tree[path], desc=core) for path, core in cores.items() if core}

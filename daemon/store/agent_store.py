@@ -314,7 +314,7 @@ class AgentStore:
                 return await self._with_repair(use)
         except _PROGRAM_FAULTS:
             # A value that the schema excludes: a bug, unless SQLite finds damage on the disk.
-            if not await self._repair_found(engine):
+            if not await self._repair_damage(engine):
                 raise
         except ShuttingDown:
             # Closed meanwhile because another call found damage and repairs it.
@@ -327,7 +327,7 @@ class AgentStore:
         _log.warning("rebuilding the indexes: %s", fault, extra={"action": "index_rebuilt"})
         await engine.writer.submit(rebuild_indexes)
 
-    async def _repair_found(self, engine: Engine) -> bool:
+    async def _repair_damage(self, engine: Engine) -> bool:
         """Repair the damage that SQLite finds, at most once a minute; False: it finds none."""
         async with self._searching:
             if self._engine is not engine:

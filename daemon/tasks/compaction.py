@@ -63,11 +63,11 @@ def summary_of(messages: Sequence[tuple[str, str]], room: int) -> str:
     """
     earlier, before = _earlier(messages)
     fresh = [pair for pair in messages if not is_summary(pair[1])]
-    said_in = spoken(tuple(map(_utterance, fresh)), _AGGRESSION)
-    statements = worth_keeping(said_in, _AGGRESSION)
+    sentences = spoken(tuple(map(_utterance, fresh)), _AGGRESSION)
+    statements = worth_keeping(sentences, _AGGRESSION)
     ranked = [
         *sorted(statements, key=lambda item: -item.worth),
-        *_others(fresh, said_in, statements),
+        *_others(fresh, sentences, statements),
     ]
     title = _TITLE.format(before + len(fresh))
     left = min(max(room, TIERS[0]), TIERS[-1]) - estimated_tokens(title)

@@ -25,7 +25,7 @@ from ..memory.records import (
     ENTITIES,
     EXTRACTED,
     OBSERVED,
-    SAID_BESIDE,
+    SPOKEN_CONTEXT,
     Distilled,
     Memory,
     Metadata,
@@ -42,7 +42,7 @@ from ..store.database.transaction import Transaction
 from ..store.records import memories, merging, similar, tree_rows, uses
 from ..store.records.memory_rows import fetch, index_new, rewrite
 from ..store.records.selecting import at_rows
-from ..store.records.similar import said_already
+from ..store.records.similar import find_equivalent
 
 # The points of a category for its name, the names above it, the words of its description, and each
 # similar memory in it.
@@ -200,7 +200,7 @@ def store_memories(tx: Transaction, memories_in: Sequence[Memory]) -> StoredMemo
     superseded: dict[str, tuple[Memory, ...]] = {}
     for memory in map(without_secrets, memories_in):
         index_new(tx)
-        same = said_already(tx.db, memory)
+        same = find_equivalent(tx.db, memory)
         if same is None:
             inserted = similar.insert(tx, memory)
             stored.append(inserted.memory)
@@ -286,7 +286,7 @@ def memory_from(
     entities = [{key: value for key, value in item.items() if value} for item in named]
     data: dict[str, object] = {ENTITIES: entities} if entities else {}
     if observation.beside:
-        data[SAID_BESIDE] = observation.beside
+        data[SPOKEN_CONTEXT] = observation.beside
     return Memory(
         id=secrets.token_hex(8),
         text=with_days(observation.text, told_at, zone),

@@ -272,8 +272,8 @@ def _profile(reply: ObservationReply, text: str, turn: BufferedTurn) -> dict[str
     if kind == "preference":
         # A quotation is not the user's wish.
         return {kind: value or one_line(text, _SHORT)} if len(own) == len(turn.text) else {}
-    is_said = bool(value) and value.casefold() in own.casefold()
-    return {kind: value} if kind in _NAMES and is_said else {}
+    is_quoted = bool(value) and value.casefold() in own.casefold()
+    return {kind: value} if kind in _NAMES and is_quoted else {}
 
 
 def _mention(named: EntityReply) -> Mention:

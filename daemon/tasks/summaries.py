@@ -30,7 +30,7 @@ from .observation import is_worth_reading, line_of, own_turn
 
 _LONGEST_SUMMARY: Final = 600
 _TAG_CHARS: Final = 40
-_GIVEN_CHARS: Final = 24_000
+_TRANSCRIPT_CHARS: Final = 24_000
 
 
 class EpisodeReply(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ async def _episode(
 ) -> Derived[Episode]:
     plain = [own for turn in turns if (own := own_turn(turn)).text.strip()]
     chars = sum(len(turn.text) for turn in plain)
-    text = ends("\n".join(map(line_of, plain)), _GIVEN_CHARS)
+    text = ends("\n".join(map(line_of, plain)), _TRANSCRIPT_CHARS)
     return await model.think(
         options,
         model.question("episode", Part("conversation", text)),
@@ -153,7 +153,7 @@ async def shorten(
     room = min(made.room, TIERS[-1])
     # Only beginning and end of long messages, and of long conversations.
     texts = (f"{message.role}: {ends(message.content, _MESSAGE_CHARS)}" for message in gone)
-    part = Part("messages", ends("\n\n".join(texts), _GIVEN_CHARS))
+    part = Part("messages", ends("\n\n".join(texts), _TRANSCRIPT_CHARS))
     question = model.question("compact", part, max_tokens=room)
 
     async def by_rules() -> Compacted:

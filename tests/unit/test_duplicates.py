@@ -13,7 +13,7 @@ from thermocline.daemon.memory.checks import check_text
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store.records import memories
 from thermocline.daemon.store.records.memory_rows import index_new
-from thermocline.daemon.store.records.similar import find_same, said_already
+from thermocline.daemon.store.records.similar import find_equivalent, find_same
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "data" / "duplicates.json"
 PAIRS = json.loads(FILE.read_text(encoding="utf-8"))
@@ -36,7 +36,7 @@ def test_most_paraphrases_are_merged_and_nothing_else_is():
 def test_what_tidying_would_merge_is_not_stored_a_second_time(holding):
     for older, newer in filter(is_found, PAIRS["same"]):
         with holding(stored("a", older, 1.0)) as db:
-            assert said_already(db, stored("b", newer, 2.0))
+            assert find_equivalent(db, stored("b", newer, 2.0))
 
 
 def test_a_number_that_is_joined_with_its_unit_is_compared_like_any_word():

@@ -87,7 +87,7 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
     first, second = fetch(tx.db, older), successor(tx.db, newer)
     if first is None or second is None or first.id == second.id or first.merged_into is not None:
         return None
-    if not is_duplicate(first, second) or _is_kept_apart(tx.db, first.id):
+    if not is_duplicate(first, second) or _has_exclusion(tx.db, first.id):
         return None
     _, survivor = merge(tx, first, second)
     return survivor
@@ -97,7 +97,7 @@ def merge_exclusions(db: sqlite3.Connection) -> set[str]:
     """The ids of memories restored from a merge by a user."""
     restored = "merged_into IS NULL AND instr(clocks, '\"merged_into\"')"
     keys = column(db, f"SELECT id FROM memories WHERE {restored}")
-    return {key for key in keys if _is_kept_apart(db, key)}
+    return {key for key in keys if _has_exclusion(db, key)}
 
 
 def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
@@ -196,7 +196,7 @@ def _values(row: Row) -> dict[str, Any]:
     return {name: value for name, (_, value) in cells if value is not ABSENT}
 
 
-def _is_kept_apart(db: sqlite3.Connection, key: str) -> bool:
+def _has_exclusion(db: sqlite3.Connection, key: str) -> bool:
     """Whether a user restored a memory from a merge and its text is unchanged since."""
     row = rows.load(db, KIND, key)
     if row is None:

@@ -43,7 +43,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 NOWHERE: Final = Fingerprint(-1, 0)
 
 
-class FoundNote(msgspec.Struct, frozen=True):
+class ReadNote(msgspec.Struct, frozen=True):
     """A file that differs from its recorded status."""
 
     path: str
@@ -71,7 +71,7 @@ def known(db: sqlite3.Connection) -> dict[str, Fingerprint]:
     return {path: Fingerprint(size, mtime) for path, size, mtime in files}
 
 
-def take(tx: Transaction, files: Iterable[FoundNote], vanished: Iterable[str]) -> int:
+def take(tx: Transaction, files: Iterable[ReadNote], vanished: Iterable[str]) -> int:
     """Bring changed files into the rows; return the number of changed rows.
 
     If a row has changed too, both are joined, against the text that the file had before. `files`
@@ -116,7 +116,7 @@ def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Fingerprint]]) 
         _record(tx, write.path, fingerprint, "" if write.note is None else write.note.text)
 
 
-def _take(tx: Transaction, file: FoundNote) -> bool:
+def _take(tx: Transaction, file: ReadNote) -> bool:
     row = rows.load(tx.db, KIND, file.path)
     before = _on_disk(tx, file.path)
     if row is None and before is not None and before.shown == file.text and file.text:

@@ -1,7 +1,7 @@
 """Finding the memories that say the same as a new one, or that it replaces; and storing it.
 
 Inside a transaction the answer holds until the commit, so storing only what is not found stores
-nothing twice. `said_already` needs the index of the transaction's own memories: `index_new`.
+nothing twice. `find_equivalent` needs the index of the transaction's own memories: `index_new`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None
     return None
 
 
-def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
+def find_equivalent(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that says the same as `memory`, whatever their ids.
 
     This includes a memory that would be merged with it; a turn is never a duplicate.
@@ -87,7 +87,7 @@ def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
     """Whether `memory` says nothing new, or was deleted under its id."""
     if memory_rows.KIND.load(db, memory.id) is not None:
         return True
-    return said_already(db, memory) is not None
+    return find_equivalent(db, memory) is not None
 
 
 def _with_text(db: sqlite3.Connection, text: str, now: float, *, turns: bool) -> Iterator[Memory]:

@@ -149,7 +149,7 @@ _MEASURED_SECONDS: Final = 600.0
 _CHARS_IN_TOKEN: Final = 4
 
 
-class GivenAnswer(msgspec.Struct, frozen=True):
+class AnswerUse(msgspec.Struct, frozen=True):
     """An answer that was given."""
 
     # The memories that count as used; None: the hot state, which is no answer.
@@ -169,7 +169,7 @@ class UseCounter:
         self._agent = agent
         self._write = write
         self._read = read
-        self._answers: list[GivenAnswer] = []
+        self._answers: list[AnswerUse] = []
         self._counting: asyncio.Task[None] | None = None
         self._at_once = asyncio.Event()
         self._there = 0
@@ -177,7 +177,7 @@ class UseCounter:
 
     def note(self, used: Sequence[str] | None, chars: int) -> None:
         """Count an answer, uses of the memories in it, and the saved context, within a second."""
-        self._answers.append(GivenAnswer(None if used is None else tuple(used), chars))
+        self._answers.append(AnswerUse(None if used is None else tuple(used), chars))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.get_running_loop().create_task(
                 self._count(_COUNT_SECONDS), name=f"uses of {self._agent}"
