@@ -19,14 +19,14 @@ import msgspec
 from thermocline.sync import Remote, Replica, Waiting
 from thermocline.sync.page_process import PageSource, ProcessReplica
 
-from ..cloud.account import Account, Secret, account_of, complete, without_token
-from ..cloud.databases import connect, our_errors
 from ..config import load
 from ..config.settings import RemoteUrl, Settings
 from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from ..runtime.places import default_state_dir
+from .account import Account, Secret, account_of, complete, without_token
 from .archive import is_sealed
+from .databases import connect, our_errors
 from .join import Outcome, Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
 from .unpack import Restored, restore_file

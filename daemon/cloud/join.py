@@ -33,8 +33,6 @@ from thermocline.sync.failures import retrying
 from thermocline.sync.page_process import WORTH_ROWS, ProcessReplica
 from thermocline.sync.sealing import proofs
 
-from ..cloud.account import CREDENTIALS_FILE
-from ..cloud.databases import as_ours, our_errors
 from ..config.settings import Rules
 from ..errors import DiskFull, InvalidInput, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
@@ -42,7 +40,8 @@ from ..runtime import atomic
 from ..store import apply, outbox
 from ..store.database.memory_database import translated
 from . import digests
-from .account import KEY_FILE, RING_FILE
+from .account import CREDENTIALS_FILE, KEY_FILE, RING_FILE
+from .databases import as_ours, our_errors
 from .digests import Differences, named
 from .sealing import is_sealed
 from .staging import RUN_FILE, WORKSPACE, Staging, Target, give, locked, renewed

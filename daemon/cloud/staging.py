@@ -23,7 +23,6 @@ from typing import Final, TypeVar
 
 from thermocline.sync import Applied, Cursor, HybridClock, Received
 
-from ..cloud.loop import AgentLocal
 from ..config.settings import Rules
 from ..errors import AlreadyRunning, Conflict, StoreDamaged
 from ..memory.checks import check_agent, is_agent
@@ -44,6 +43,7 @@ from ..store.database.schema import BULK, MIGRATIONS
 from ..store.database.transaction import PartFailed, Transaction
 from ..store.limits import enforce_limits, fill_warm
 from ..store.records import tree_rows
+from .loop import AgentLocal
 
 _log = logging.getLogger(__name__)
 WORKSPACE: Final = "memory"

@@ -10,13 +10,13 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from ..cloud.account import CREDENTIALS_FILE
 from ..config.settings import Rules
 from ..errors import translate_os
 from ..files.walker import Skipped
 from ..store import apply
 from ..store.apply import rows_in
 from . import archive
+from .account import CREDENTIALS_FILE
 from .archive import Manifest
 from .join import RestoreRequest
 from .staging import WORKSPACE, Staging, Target, locked, renewed

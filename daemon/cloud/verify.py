@@ -18,8 +18,6 @@ from typing import Any, Final
 
 import msgspec
 
-from ..cloud.account import Account
-from ..cloud.replicas import Replicas
 from ..errors import DiskFull, NotFound, Unavailable
 from ..runtime.problems import Problems
 from ..schemas.sync import Verification
@@ -28,9 +26,10 @@ from ..store.agents import Agents
 from ..store.database import meta
 from ..store.database.memory_database import translated
 from . import digests
-from .account import KEY_FILE, RING_FILE
+from .account import KEY_FILE, RING_FILE, Account
 from .digests import Differences, named
 from .join import AgentRestored
+from .replicas import Replicas
 from .staging import temporary_folder
 
 _KEY: Final = "verification"

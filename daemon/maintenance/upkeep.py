@@ -247,7 +247,7 @@ def jobs_of(
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
         # Jobs for open agents.
         of_open(name="check files", when=often, run=AgentStore.check_files),
-        of_open(name="tend", when=lambda: 60.0, run=AgentStore.run_maintenance),
+        of_open(name="maintenance", when=lambda: 60.0, run=AgentStore.run_maintenance),
         of_open(
             name="files", when=lambda: 30.0, run=keep_files, problem="workspace_trouble", soon=True
         ),
