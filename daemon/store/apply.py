@@ -257,7 +257,7 @@ def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -
     if not kind.history or not kind.lives(ours) or not kind.lives(theirs) or ours == theirs:
         return JoinResult()
     waiting = column(tx.db, "SELECT base FROM outbox WHERE kind = ? AND id = ?", *ours.key)
-    if not waiting:
+    if not waiting or waiting[0] == rows.UNCHANGED:
         return JoinResult()
     based_on = history.read(tx.db, "number = ?", waiting[0])
     base = based_on[0].row if based_on else None

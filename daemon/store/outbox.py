@@ -146,12 +146,16 @@ def compare_again(tx: Transaction, names: Iterable[tuple[str, str]]) -> None:
 
 
 def offer_all(tx: Transaction, link: Cursor) -> None:
-    """Start with another replica: mark every row as pending, without a known version there."""
-    tx.db.execute("DELETE FROM outbox")
+    """Start with another replica: mark every row as pending, without a known version there.
+
+    Other devices know the memories that were not pending: their changes to them are no conflicts.
+    Rows of other kinds may have been made there too, under the same names.
+    """
+    tx.db.execute("UPDATE outbox SET seen = NULL, refused = NULL")
     tx.db.execute(
-        "INSERT INTO outbox SELECT ?, id, NULL, NULL, NULL FROM memories"
+        "INSERT OR IGNORE INTO outbox SELECT ?1, id, NULL, ?2, NULL FROM memories"
         " UNION ALL SELECT kind, id, NULL, NULL, NULL FROM rows",
-        (memory_rows.KIND.name,),
+        (memory_rows.KIND.name, stored.UNCHANGED),
     )
     follow(tx, link)
 

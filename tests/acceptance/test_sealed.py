@@ -148,6 +148,9 @@ def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(mak
     assert [name[:1] for (name,) in query(url, "SELECT agent_id FROM replica_clock")] == ["="]
     assert b"Before, on" not in in_files(tmp_path / "elsewhere")
     assert "Sent and not yet received" in one.texts()
+    key = next(key for key, row in one.memories().items() if row["text"].startswith("Sent"))
+    one.edit(key, text="Changed once it was sealed")
+    one.sync()
     with pytest.raises(ApiError):
         two.sync()
     for device in (two, away.start()):
@@ -157,6 +160,9 @@ def test_sealing_takes_in_a_replica_that_is_in_use_by_three_one_of_them_away(mak
     two.sync()
     assert len(one.texts()) == 5
     assert one.texts() == two.texts() == away.texts()
+    assert "Changed once it was sealed" in two.texts()
+    for device in (one, two, away):
+        assert device.command("history", "--conflicts") == ""
     assert "epoch         1" in one.command("seal")
     assert b"at sea" not in in_files(tmp_path / "elsewhere")
 

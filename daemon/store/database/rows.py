@@ -30,6 +30,8 @@ from .connection import column, scalar, to_json
 from .memory_database import in_pages
 from .transaction import Transaction
 
+# In place of the base of a pending row: it is as other devices know it.
+UNCHANGED: Final = 0
 # Called in the transaction after a row was written, with the versions before and after.
 Applied: TypeAlias = Callable[[Transaction, Row | None, Row], None]
 # For a row that two devices changed: from the common base, ours and theirs to the joined row.
@@ -260,7 +262,9 @@ def mark(tx: Transaction, kind: Kind, key: str, seen: Row | None, base: int | No
     tx.outgoing.add(kind.name)
     tx.db.execute(
         "INSERT INTO outbox VALUES (?, ?, ?, ?, NULL)"
-        " ON CONFLICT DO UPDATE SET refused = NULL WHERE refused IS NOT NULL",
+        " ON CONFLICT DO UPDATE SET refused = NULL,"
+        f" base = CASE base WHEN {UNCHANGED} THEN excluded.base ELSE base END"
+        f" WHERE refused IS NOT NULL OR base = {UNCHANGED}",
         (kind.name, key, version_of(seen), base),
     )
 

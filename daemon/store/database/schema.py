@@ -42,7 +42,8 @@ _ROWS: Final = (
     ) STRICT, WITHOUT ROWID
     """,
     # Rows of which the replica does not have this version. `seen` is the version that it had, and
-    # `base` the entry of the history that holds it; `refused` says why it cannot take this one.
+    # `base` the entry of the history that holds it (0: it is this one); `refused` says why it
+    # cannot take this one.
     """
     CREATE TABLE outbox (
         kind TEXT NOT NULL,
