@@ -8,7 +8,6 @@ from typing import Any, TypeAlias, get_args
 import pytest
 from scripted_model import ScriptedModel
 
-from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.language.extraction.notes import NoteFact
 from thermocline.daemon.llm.model import read_prompts
 from thermocline.daemon.llm.replies import form_of
@@ -204,16 +203,6 @@ async def test_a_conversation_that_goes_on_is_not_over(rig):
     await sum_up(rig.store, stale, rig.mind, AskOptions(), patient=True)
     assert (await rig.conversation()).entry is None
     assert all(one.type != "episodic" for one in (await rig.all()).values())
-
-
-async def test_a_failure_is_worth_waiting_for_only_so_often(rig):
-    rig.says("episode", ModelUnavailable("late"), ModelUnavailable("late"))
-    await rig.hear(*TALK)
-    await rig.read()
-    with pytest.raises(ModelUnavailable):
-        await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
-    await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=False)
-    assert json.loads((await rig.conversation()).entry or "")["summary"]
 
 
 async def test_nothing_is_kept_of_a_nod(rig):

@@ -13,7 +13,7 @@ import site_pages
 
 import thermocline.daemon
 from thermocline.daemon import schemas
-from thermocline.daemon.api.openapi import all_routes, describe
+from thermocline.daemon.api.openapi import all_routes
 from thermocline.daemon.cli.main import main, split
 from thermocline.daemon.cli.usage import parse
 from thermocline.daemon.cli.verbs import VERBS, load
@@ -154,14 +154,6 @@ def test_every_path_in_the_pages_is_an_operation():
         assert found in paths or found in starts or any(p.startswith(f"{found}/") for p in paths), (
             found
         )
-
-
-def test_every_operation_is_described_by_openapi():
-    routes = all_routes()
-    paths = describe(routes, load_config({}).settings, "0")["paths"]
-    for route in routes:
-        described = paths[route.path][route.method.lower()]
-        assert described["summary"] == route.summary != ""
 
 
 CALLS = {
