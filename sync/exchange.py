@@ -90,15 +90,15 @@ class Exchange:
         self._resealed = 0
 
     async def run(
-        self, *, urgent_only: bool = False, sign: bool = False, poll: Cursor | None = None
+        self, *, urgent_only: bool = False, heartbeat: bool = False, poll: Cursor | None = None
     ) -> RoundResult:
         """Receive everything, then send everything, or only the urgent kinds.
 
-        With `sign` the remote records this device's contact, even if there is nothing to send.
+        With `heartbeat` the remote records this device's contact, even if there is nothing to send.
         `poll` is the recent end of the order; without it the remote is asked.
         """
         try:
-            return await self._run(urgent_only, sign, poll)
+            return await self._run(urgent_only, heartbeat, poll)
         except SchemaMissing:
             await self._replica.prepare(self._now(), is_missing=True)
         except KeyMissing:
@@ -112,7 +112,7 @@ class Exchange:
                 if await self._replica.is_retired(self._device):
                     raise self._retired() from None
                 raise
-        return await self._run(urgent_only, sign, None)
+        return await self._run(urgent_only, heartbeat, None)
 
     async def receive(self) -> RoundResult:
         """Receive everything and write nothing on the remote, as for joining a new device.
@@ -125,7 +125,7 @@ class Exchange:
         await self._pull(link, poll.seq, tally)
         return tally
 
-    async def _run(self, urgent_only: bool, sign: bool, poll: Cursor | None) -> RoundResult:
+    async def _run(self, urgent_only: bool, heartbeat: bool, poll: Cursor | None) -> RoundResult:
         tally = RoundResult()
         kinds = self._urgent if urgent_only else None
         if self.unsealed is not None:
@@ -134,7 +134,7 @@ class Exchange:
         poll = poll or await self._replica.poll()
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
-        moved = sign or poll != link
+        moved = heartbeat or poll != link
         if not waiting and not moved and self.unsealed is None:
             return tally
         while True:
@@ -146,7 +146,7 @@ class Exchange:
         if self.unsealed is not None and not await self._local.pending(None, 1, 1):
             await self.unsealed.erase()
             await self._switched()
-        if sign:
+        if heartbeat:
             await self._tidy(tally)
         return tally
 
@@ -177,7 +177,7 @@ class Exchange:
     async def _follow(
         self, poll: Cursor, link: Cursor, waiting: bool, tally: RoundResult
     ) -> tuple[Cursor, Cursor]:
-        """Make sure that the link is to this remote in its present state, and sign."""
+        """Make sure that the link is to this remote as it is now, and record the contact."""
         if poll.epoch != link.epoch or poll.seq < link.seq:
             # The poll may be older than the link.
             poll = await self._replica.poll()
@@ -195,11 +195,13 @@ class Exchange:
             # It was set back. Once it has grown again the number would not show that.
             poll = await self._replica.renew(poll.epoch)
         link = await self._relink(poll, link)
-        tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
+        tally.signed, retired = await self._replica.heartbeat(self._device, link.seq, self._now())
         if not tally.signed:
             poll = await self._replica.renew(poll.epoch)
             link = await self._relink(poll, link)
-            tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
+            tally.signed, retired = await self._replica.heartbeat(
+                self._device, link.seq, self._now()
+            )
         if retired:
             raise self._retired()
         return poll, link
@@ -337,15 +339,15 @@ class Exchange:
         tally.sent += len(taken)
         if received := tuple(current for _, current in differing if isinstance(current, Received)):
             await self._apply(Page(received, (), link.seq), link, tally)
-        over: list[Pending] = []
+        rebased: list[Pending] = []
         for row, current in differing:
             if isinstance(current, Unreadable) and current.version in (None, row.seen):
                 reason = f"what the replica has cannot be merged: {current.reason}"
                 await self._set_aside(row, reason, tally)
             elif not isinstance(current, Received):
                 version = None if current is None else current.version
-                over.append(msgspec.structs.replace(row, seen=version))
-        await self._local.over(over)
+                rebased.append(msgspec.structs.replace(row, seen=version))
+        await self._local.rebase(rebased)
 
     async def _standing(
         self, batch: Sequence[Pending]

@@ -67,7 +67,7 @@ class Local(Protocol):
         A row whose merged version differs from the remote's becomes pending over that version.
         """
 
-    async def over(self, rows: Sequence[Pending]) -> None:
+    async def rebase(self, rows: Sequence[Pending]) -> None:
         """The remote has the version `seen` in the place of these rows, or nothing.
 
         That version is unreadable: the next push replaces it.

@@ -257,7 +257,7 @@ class Replica:
             for key, *line in await self._ask(_STANDING, keys)
         ]
 
-    async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
+    async def heartbeat(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
         """Record the contact of this device.
 
         Returns whether the remote still has its earlier record, and whether it was retired.

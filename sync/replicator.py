@@ -18,7 +18,7 @@ from .replica import Device, Replica
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
 _STOPPED_SECONDS: Final = 3600.0
 # Seconds between two records of this device's contact, while nothing happens.
-_SIGN_SECONDS: Final = 3600.0
+_HEARTBEAT_SECONDS: Final = 3600.0
 # The clock may have been wrong, and may be corrected soon.
 _STOPPED_TLS_SECONDS: Final = 300.0
 # The longest interval between two polls while nothing changes, in seconds, and as a multiple of
@@ -216,7 +216,7 @@ class Replicator:
         """Receive and send everything, or the urgent kinds, now. The loop survives a failure."""
         stopped = self.state.phase == "stopped"
         try:
-            tally = await self._once(urgent_only=urgent_only, sign=True)
+            tally = await self._once(urgent_only=urgent_only, heartbeat=True)
         except TryLater as error:
             self._wait(error, self._until_next_try())
             if stopped:
@@ -241,7 +241,7 @@ class Replicator:
             await _wait_for(self._due_changed, seconds)
 
     async def _once(
-        self, *, urgent_only: bool, sign: bool = False, shared: bool = False
+        self, *, urgent_only: bool, heartbeat: bool = False, shared: bool = False
     ) -> RoundResult:
         timeout = self._timeout
         async with self._lock:
@@ -257,12 +257,14 @@ class Replicator:
             before, is_outage = self.state.phase, bool(self.state.error)
             self._set_state(phase="working")
             started = time.perf_counter()
-            sign |= clock - self._signed_at > _SIGN_SECONDS
+            heartbeat |= clock - self._signed_at > _HEARTBEAT_SECONDS
             try:
                 # While the intervals double, this agent's own last poll is half of one old.
                 recent = min(interval / 4, clock - self._missed_at)
                 poll, age = await self._replica.shared_poll(recent) if shared else (None, 0.0)
-                tally = await self._exchange.run(urgent_only=urgent_only, sign=sign, poll=poll)
+                tally = await self._exchange.run(
+                    urgent_only=urgent_only, heartbeat=heartbeat, poll=poll
+                )
             except BaseException as error:
                 self._set_state(phase=before)
                 if isinstance(error, TryLater) and error.code == "timeout":

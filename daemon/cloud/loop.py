@@ -84,8 +84,8 @@ class AgentLocal:
 
         return total + await self.write(last)
 
-    async def over(self, rows: Sequence[Pending]) -> None:
-        await self.write(partial(outbox.over, rows=rows))
+    async def rebase(self, rows: Sequence[Pending]) -> None:
+        await self.write(partial(outbox.rebase, rows=rows))
 
     async def set_aside(self, row: Pending, reason: str) -> None:
         await self.write(partial(outbox.set_aside, row=row, reason=reason))

@@ -210,5 +210,5 @@ def _forget(tx: Transaction, before: float, frozen: Sequence[_Forgettable]) -> i
     still = "AND id IN (SELECT value FROM json_each(?3))"
     keys = tx.db.execute(_FORGETTABLE + still, (before, COLD, ids)).fetchall()
     for _, key in keys:
-        memories.expire(tx, memory_rows.there(tx, key))
+        memories.expire(tx, memory_rows.require(tx, key))
     return len(keys)

@@ -106,7 +106,7 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor | None) -> None
         follow(tx, link)
 
 
-def over(tx: Transaction, rows: Sequence[Pending]) -> None:
+def rebase(tx: Transaction, rows: Sequence[Pending]) -> None:
     """The replica has the versions `seen` in their places; the next push is not based on those."""
     tx.db.executemany(
         "UPDATE outbox SET seen = ?, base = NULL WHERE kind = ? AND id = ?",

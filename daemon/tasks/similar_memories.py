@@ -26,7 +26,7 @@ from ..store.agent_store import AgentStore
 from ..store.database import meta
 from ..store.database.transaction import Transaction
 from ..store.records import memories, merging
-from ..store.records.memory_rows import fetch, there
+from ..store.records.memory_rows import fetch, require
 from ..store.records.selecting import living_after
 from .model_or_rules import AskOptions, ModelOrRules
 
@@ -202,7 +202,7 @@ def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
     for memory in current:
         assert memory is not None
         # The new memory already has the highest importance.
-        merging.merge(tx, memory, there(tx, stored.id), share=0.0)
+        merging.merge(tx, memory, require(tx, stored.id), share=0.0)
     return len(current)
 
 

@@ -54,7 +54,7 @@ class Member:
         self.local.write("memory", text, {"text": text})
 
     async def sync(self) -> None:
-        await self.exchange.run(sign=True)
+        await self.exchange.run(heartbeat=True)
 
     @property
     def texts(self) -> set[str]:

@@ -166,7 +166,7 @@ async def test_what_one_device_stores_changes_and_deletes_reaches_the_other(remo
 
 async def test_writers_at_the_same_time_lose_nothing(remote):
     members = [Member(f"device{number}", remote) for number in range(4)]
-    await members[0].sync(sign=True)
+    await members[0].sync(heartbeat=True)
     for turn in range(5):
         for number, member in enumerate(members):
             member.store(*range(turn * 10, turn * 10 + 20), **{f"by{number}": turn})
@@ -184,7 +184,7 @@ async def test_writers_at_the_same_time_lose_nothing(remote):
 async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
     cut = FaultyRemote(remote)
     one = Member("one", cut)
-    await one.sync(sign=True)
+    await one.sync(heartbeat=True)
     one.store(*range(20))
     await one.sync()
     for answers in range(4):
@@ -425,7 +425,7 @@ async def test_what_is_too_large_for_something_in_between_is_sent_in_parts(remot
 
 async def test_what_it_costs_is_what_was_measured(server, sqld):
     one = Member("one", server)
-    await one.sync(sign=True)
+    await one.sync(heartbeat=True)
     one.store(*range(3000))
     await one.sync()
     before = sqld.cost()
@@ -541,7 +541,7 @@ async def test_tables_are_made_by_whoever_comes_first_and_name_each_device_s_rel
     two.device = Device("two", "the two", "7.1")
     two.exchange = Exchange(two.local, two.replica, two.device, frozenset(), lambda: two.now)
     await asyncio.gather(synced(one), synced(two))
-    await two.sync(sign=True)
+    await two.sync(heartbeat=True)
     assert one.texts() == two.texts()
     devices = await one.replica.devices("one", 0)
     assert {device.name: device.release for device in devices} == {"the one": "", "the two": "7.1"}
@@ -592,12 +592,12 @@ async def test_tombstones_stay_ninety_days_and_then_go(remote):
     # What gives way to changes elsewhere has an older stamp than its time.
     yielding = ("memory", "m00003")
     one.local.rows[yielding] = deletion(yielding, (1, "one"), one.local.rows[yielding].clocks.at)
-    await one.sync(sign=True)
+    await one.sync(heartbeat=True)
     one.now += 89 * DAY
-    await one.sync(sign=True)
+    await one.sync(heartbeat=True)
     assert len(await run(remote, "SELECT * FROM rows")) == 3
     one.now += 2 * DAY
-    await one.sync(sign=True)
+    await one.sync(heartbeat=True)
     left = one.replica.form.key("memory", "m00002")[1]
     assert await run(remote, "SELECT id FROM rows") == ((left,),)
 
@@ -610,7 +610,7 @@ async def test_a_device_whose_clock_is_years_ahead_prunes_nothing(remote):
     one.local.write("memory", "m00001", None)
     await one.sync()
     one.now += 1000 * DAY
-    await one.sync(sign=True)
+    await one.sync(heartbeat=True)
     assert len(await run(remote, "SELECT * FROM rows")) == 1
 
 
@@ -619,7 +619,7 @@ async def test_devices_that_were_away_for_ninety_days_are_named(remote):
     two.store(1)
     await two.sync()
     one.now += 91 * DAY
-    tally = await one.sync(sign=True)
+    tally = await one.sync(heartbeat=True)
     assert tally.away == ("the two",)
 
 

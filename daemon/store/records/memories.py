@@ -20,13 +20,13 @@ from ..database.transaction import Transaction
 from . import merging, tree_rows, uses
 from .memory_rows import (
     KIND,
+    clear_superseded,
     fetch,
     follow_new,
+    require,
     rewrite,
     select,
-    there,
     to_row,
-    unlink,
 )
 from .merging import merged_fields
 
@@ -72,7 +72,7 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
         return _reported(tx, memory.id, "memory.stored")
     add(tx, memory)
     uses.recount(tx, memory.id)
-    return there(tx, memory.id)
+    return require(tx, memory.id)
 
 
 def add(tx: Transaction, memory: Memory) -> Memory:
@@ -107,7 +107,7 @@ def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
     if new != known:
         replace(tx, known, msgspec.structs.replace(new, updated_at=tx.now))
     uses.reinforce(tx, [known.id])
-    return there(tx, known.id)
+    return require(tx, known.id)
 
 
 def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memory:
@@ -119,7 +119,7 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
     if msgspec.structs.replace(new, updated_at=old.updated_at) == old:
         return old
     if new.text != old.text:
-        unlink(tx, old.id)
+        clear_superseded(tx, old.id)
         new = msgspec.structs.replace(new, superseded_by=None)
     if new.category != old.category:
         new = _filed(tx, msgspec.structs.replace(new, original_category=""))
@@ -138,11 +138,11 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     freed: list[str] = []
     if memory.merged_into is not None:
         freed = merging.free(tx, memory)
-        memory = there(tx, memory.id)
+        memory = require(tx, memory.id)
     merged = "SELECT id FROM memories WHERE merged_into = ?"
     for key in column(tx.db, merged, memory.id):
         # Deleting one before may have freed it.
-        other = there(tx, key)
+        other = require(tx, key)
         if is_duplicate(msgspec.structs.replace(other, merged_into=None), memory):
             delete(tx, other)
     back = column(tx.db, merged, memory.id)
@@ -204,7 +204,7 @@ def _filed(tx: Transaction, memory: Memory) -> Memory:
 
 
 def _reported(tx: Transaction, key: str, event: str) -> Memory:
-    memory = there(tx, key)
+    memory = require(tx, key)
     _emit(tx, memory, event)
     return memory
 

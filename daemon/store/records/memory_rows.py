@@ -316,7 +316,7 @@ def is_forgotten(db: sqlite3.Connection, key: str) -> bool:
     return scalar(db, forgotten, key) is not None
 
 
-def there(tx: Transaction, key: str) -> Memory:
+def require(tx: Transaction, key: str) -> Memory:
     """The memory with exactly this id, which must exist."""
     memory = fetch(tx.db, key)
     assert memory is not None
@@ -328,7 +328,7 @@ def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | No
     rows.write(tx, KIND, memory.id, to_row(memory), why=why, stamp=stamp)
 
 
-def unlink(tx: Transaction, key: str) -> None:
+def clear_superseded(tx: Transaction, key: str) -> None:
     """Clear `superseded_by` of the memories that a changed or deleted memory superseded."""
     for older in select(tx.db, "superseded_by = ?", key):
         freed = msgspec.structs.replace(older, superseded_by=None)
@@ -351,7 +351,7 @@ def restore_merged(tx: Transaction, retired: Memory, *, repairs: bool = False) -
     stamp = _just_after(tx, retired.id, "merged_into") if repairs else None
     rows.write(tx, KIND, back.id, to_row(back), why="unmerged", stamp=stamp, without=CONTRIBUTION)
     tree_rows.touch(tx, retired.category)
-    return there(tx, retired.id)
+    return require(tx, retired.id)
 
 
 def _just_after(tx: Transaction, key: str, field: str) -> Stamp:
@@ -398,7 +398,7 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
     if not KIND.lives(after):
         if before is not None and KIND.lives(before):
             release(tx, after.id)
-            unlink(tx, after.id)
+            clear_superseded(tx, after.id)
             if was is not None:
                 uses.recount(tx, was)
             memory = memory_of(before)

@@ -23,7 +23,16 @@ from ..database import rows
 from ..database.connection import column, scalar
 from ..database.transaction import Transaction
 from .entities import root_of
-from .memory_rows import CONTRIBUTION, KIND, fetch, restore_merged, rewrite, there, to_row, unlink
+from .memory_rows import (
+    CONTRIBUTION,
+    KIND,
+    clear_superseded,
+    fetch,
+    require,
+    restore_merged,
+    rewrite,
+    to_row,
+)
 
 _NEVER: Final[Stamp] = (0, "")
 # Tiny Claw's rule: a repeated statement is more important.
@@ -61,7 +70,7 @@ def merge(
     retired[CONTRIBUTION] = msgspec.to_builtins(merge_contribution)
     rows.write(tx, KIND, older.id, retired, why="merged", stamp=stamp)
     tx.emit("memory.merged", id=older.id, into=memory.id, category=memory.category)
-    return there(tx, older.id), there(tx, memory.id)
+    return require(tx, older.id), require(tx, memory.id)
 
 
 def unmerge(tx: Transaction, retired: Memory) -> Memory:
@@ -161,7 +170,7 @@ def free(tx: Transaction, retired: Memory) -> list[str]:
     merged = column(tx.db, "SELECT id FROM memories WHERE merged_into = ?", retired.merged_into)
     for at, key in sorted(((_merged_at(tx.db, key), key) for key in merged), reverse=True):
         if at >= _merged_at(tx.db, retired.id) and key != retired.id:
-            undo_merge(tx, there(tx, key))
+            undo_merge(tx, require(tx, key))
             freed.append(key)
     undo_merge(tx, retired)
     for key in (*freed, retired.id, *(() if memory is None else (memory.id,))):
@@ -183,12 +192,12 @@ def repair_links(tx: Transaction) -> None:
     gone = "IN (SELECT id FROM rows WHERE kind = 'memory')"
     dangling = f"SELECT DISTINCT superseded_by FROM memories WHERE superseded_by {gone}"
     for missing in column(tx.db, dangling):
-        unlink(tx, missing)
+        clear_superseded(tx, missing)
     merges = "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
     merged = dict(tx.db.execute(merges).fetchall())
     lost = column(tx.db, f"SELECT DISTINCT merged_into FROM memories WHERE merged_into {gone}")
     for key in stranded(merged, {*merged.values()}.difference(lost)):
-        restore_merged(tx, there(tx, key), repairs=True)
+        restore_merged(tx, require(tx, key), repairs=True)
 
 
 def _values(row: Row) -> dict[str, Any]:
