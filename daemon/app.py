@@ -252,7 +252,7 @@ async def _serve(base: _Base, signals: ProcessSignals, identity: Identity) -> No
         "vectors": vectors.follow,
         "encoding": vectors.encode,
         "configuration": lambda: live.run(signals.reload, problems, base.manager),
-        "conversations": thinking.listener.run,
+        "conversations": thinking.worker.run,
     }
     await serve(start, live.current, services, edge, signals, base.manager, tasks)
 

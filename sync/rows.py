@@ -143,14 +143,14 @@ def deletion(key: tuple[str, str], stamp: Stamp, written: Stamp | None = None) -
     return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=written or stamp, deleted=stamp))
 
 
-def lives(row: Row | None, vital: Collection[str] = ()) -> bool:
-    """Whether a row was not deleted, or one of its `vital` fields was changed since.
+def lives(row: Row | None, liveness_fields: Collection[str] = ()) -> bool:
+    """Whether a row was not deleted, or one of its `liveness_fields` was changed since.
 
-    Without vital fields any field counts.
+    Without these any field counts.
     """
     if row is None or not row.data:
         return False
-    return not vital or not row.data.keys().isdisjoint(vital)
+    return not liveness_fields or not row.data.keys().isdisjoint(liveness_fields)
 
 
 def outlived(merged: Row, *versions: Row) -> Fields:

@@ -113,7 +113,7 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
         source = PageSource(account.url, token, replica.agent, keyring)
         return ProcessReplica(replica, source, partial(usage.count, account.url))
 
-    joiner = Restorer(
+    restorer = Restorer(
         remote,
         account.url,
         request,
@@ -125,7 +125,7 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
         in_process=in_process,
     )
     try:
-        return await joiner.join()
+        return await restorer.join()
     finally:
         progress.end()
         await remote.close()

@@ -197,10 +197,10 @@ def integrity(context: DeviceContext) -> Iterator[CheckResult]:
     for agent, path in context.agents():
         if not os.access(path, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-        schema, faults = _look(path)
+        schema, faults = _inspect(path)
         if faults != ["ok"]:
             # A daemon may have opened the database in between.
-            schema, faults = _look(path)
+            schema, faults = _inspect(path)
         if schema > newest:
             text = f"a later release wrote the memory of '{agent}' (schema {schema}, not {newest})"
             yield failure(text, "install that release again, or a later one")
@@ -215,7 +215,7 @@ def integrity(context: DeviceContext) -> Iterator[CheckResult]:
     yield ok(f"{sound} sound" if sound else "no agent has a memory yet")
 
 
-def _look(path: Path) -> tuple[int, list[str]]:
+def _inspect(path: Path) -> tuple[int, list[str]]:
     try:
         with closing(connect_look(path)) as db:
             schema = int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -168,7 +168,7 @@ class ChunkIndex:
             name = f"index of {self._place.agent}"
             self._task = asyncio.get_running_loop().create_task(self._catch_up(), name=name)
 
-    async def settled(self) -> bool:
+    async def wait_in_step(self) -> bool:
         """Wait until the index is up to date; False if its update fails: it is repeated later."""
         while not self.in_step.is_set():
             if self._task is not None and not self._task.done():

@@ -134,7 +134,7 @@ class Indexes:
         try:
             async with asyncio.timeout(seconds):
                 await self.check(at_once=True)
-                return await index.settled()
+                return await index.wait_in_step()
         except TimeoutError:
             return False
 

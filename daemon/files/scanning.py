@@ -121,7 +121,7 @@ def scan(
         wanted = Wanted(root, rules)
         for path in only:
             if not path or root.holds(path):
-                _look(root, path or root.name, wanted, roots, never, result)
+                _scan_root(root, path or root.name, wanted, roots, never, result)
     return result
 
 
@@ -152,7 +152,7 @@ def missing(roots: Iterable[IndexRoot]) -> list[str]:
     return [str(root.top) for root in roots if not root.of_agent and not root.top.exists()]
 
 
-def _look(  # noqa: C901
+def _scan_root(  # noqa: C901
     root: IndexRoot,
     path: str,
     wanted: Wanted,

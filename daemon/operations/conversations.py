@@ -54,7 +54,7 @@ async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
         if conversation is not None and body.wait:
             read, left = await _read_now(scope, store, conversation, body)
         elif conversation is not None:
-            scope.daemon.thinking.listener.on_turns(scope.agent, conversation)
+            scope.daemon.thinking.worker.on_turns(scope.agent, conversation)
         answer = schemas.Observed(
             conversation=name,
             turns=len(turns),
@@ -70,16 +70,16 @@ async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
 async def _read_now(
     scope: Scope, store: AgentStore, conversation: Conversation, body: schemas.ObserveBody
 ) -> tuple[list[Extracted], Conversation | None]:
-    listener = scope.daemon.thinking.listener
+    worker = scope.daemon.thinking.worker
     left: Conversation | None = conversation
     try:
         options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
-        read = await listener.read_now(scope.agent, store, conversation, options)
+        read = await worker.read_now(scope.agent, store, conversation, options)
         left = await store.read(lambda db: conversations.find(db, conversation.id))
     finally:
         # Turns not read now are read later.
         if left is not None:
-            listener.on_turns(scope.agent, left)
+            worker.on_turns(scope.agent, left)
     return read, left
 
 

@@ -327,7 +327,7 @@ async def put_back(
         undo.undo(tx, of_kind, key, number)
         return [(kind, key, "put back")]
 
-    def rehearse(tx: Transaction) -> list[schemas.UndoneRow]:
+    def preview(tx: Transaction) -> list[schemas.UndoneRow]:
         snapshot = tx.snapshot()
         tx.db.execute("SAVEPOINT rehearsal")
         try:
@@ -340,7 +340,7 @@ async def put_back(
 
     async with scope.store() as store:
         if dry_run:
-            return schemas.Undone(await store.write(rehearse), done=False)
+            return schemas.Undone(await store.write(preview), done=False)
         changed = await store.write(apply)
         await store.eraser.erase_now()
         lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}

@@ -227,7 +227,7 @@ async def change_entity(
         changes["aliases"] = [check_short(alias, "aliases", _LONGEST) for alias in aliases]
     async with scope.store(create=True) as store:
         key = await store.write(lambda tx: entity_rows.state(tx, name, changes))
-        changed = await store.read(lambda db: entities.around(db, key, 0, scope.now))
+        changed = await store.read(lambda db: entities.neighbourhood(db, key, 0, scope.now))
     return changed[0]
 
 

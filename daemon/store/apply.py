@@ -197,7 +197,7 @@ def _apply(tx: Transaction, received: Received | Row, why: str) -> Applied:
     _, ahead = _checked(tx, kind, theirs, live=kind.lives(theirs))
     ours = kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
-    join_result = _settled(tx, kind, ours, theirs, merged) if ours is not None else JoinResult()
+    join_result = _resolve(tx, kind, ours, theirs, merged) if ours is not None else JoinResult()
     if join_result.lost is not None:
         if kind.join is None:
             history.record_lost(tx, kind, join_result.lost)
@@ -252,7 +252,7 @@ def _agree(tx: Transaction, kind: Kind, received: Received, merged: Row) -> None
     )
 
 
-def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -> JoinResult:
+def _resolve(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -> JoinResult:
     """Resolve fields that both sides changed: join what can be joined, keep the lost value."""
     if not kind.history or not kind.lives(ours) or not kind.lives(theirs) or ours == theirs:
         return JoinResult()

@@ -89,7 +89,7 @@ class Writer:
         self._path = path
         self._db = db
         self._begin = begin
-        self._settle = enforce_limits
+        self._enforce_limits = enforce_limits
         self._committed = committed
         self._loop = loop
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -216,7 +216,7 @@ class Writer:
             if all(job.error is not None for job in group):
                 self._db.execute("ROLLBACK")
                 return None
-            self._settle(transaction)
+            self._enforce_limits(transaction)
             self._db.execute("COMMIT")
             self._cache = transaction.cache
         except _Spoiled:
@@ -225,10 +225,10 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - the callers get any error
             self._fail(group, error)
             return None
-        self._hold(group, durable=durable)
+        self._make_durable(group, durable=durable)
         return transaction
 
-    def _hold(self, group: list[_Job], *, durable: bool) -> None:
+    def _make_durable(self, group: list[_Job], *, durable: bool) -> None:
         """See that a commit outlasts a power loss; its callers get an error if that is in doubt."""
         try:
             if durable and self._trusted != self._failed_syncs.count:

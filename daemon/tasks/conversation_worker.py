@@ -330,10 +330,10 @@ class Thinking(msgspec.Struct, frozen=True):
     """The parts that use a model."""
 
     model: ModelOrRules  # asks a model, or uses the rules
-    listener: ConversationWorker  # reads conversations, with the model or the rules
+    worker: ConversationWorker  # reads conversations, with the model or the rules
 
     async def close(self) -> None:
-        await self.listener.close()
+        await self.worker.close()
         await self.model.rules.close()
 
 
@@ -347,5 +347,5 @@ def build_thinking(
 ) -> Thinking:
     """Build the parts around a model; see `ConversationWorker`. Reads the prompts; blocking."""
     tasks = ModelOrRules(model, read_prompts(), lambda: settings().llm.min_chars)
-    listener = ConversationWorker(agents, tasks, lambda: settings().observe, problems, zone, near)
-    return Thinking(tasks, listener)
+    worker = ConversationWorker(agents, tasks, lambda: settings().observe, problems, zone, near)
+    return Thinking(tasks, worker)

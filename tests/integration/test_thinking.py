@@ -164,7 +164,7 @@ async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig):
     assert "Ada drinks tea in the morning" in known.text
     assert "[0] Ada (user): I prefer oolong tea" in talk.text
     assert "Anything else?" in talk.text
-    ada, _ = await rig.store.read(lambda db: entities.around(db, "ada", 1, NOW))
+    ada, _ = await rig.store.read(lambda db: entities.neighbourhood(db, "ada", 1, NOW))
     assert [(r.relation, r.target) for r in ada.relations] == [("prefers", "oolong")]
 
 

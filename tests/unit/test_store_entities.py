@@ -9,7 +9,12 @@ from store_parts import transaction
 
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store.records import entity_rows, memories, merging
-from thermocline.daemon.store.records.entities import around, known, most_mentioned, named_like
+from thermocline.daemon.store.records.entities import (
+    known,
+    most_mentioned,
+    named_like,
+    neighbourhood,
+)
 
 NOW = 10.0
 
@@ -44,7 +49,7 @@ def test_no_data_keeps_a_memory_from_being_stored(remembered):
     def check(data: Any) -> None:
         one = memories.insert(tx, memory(1, {"entities": data}))
         for (name,) in db.execute("SELECT name FROM mentions").fetchall():
-            assert around(db, name, 1, NOW)
+            assert neighbourhood(db, name, 1, NOW)
         memories.delete(tx, one)
         assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
 
@@ -61,24 +66,24 @@ def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_u
     assert second is not None
     assert third is not None
     merging.merge(tx, first, second)
-    (ada,) = around(db, "ada", 0, NOW)
+    (ada,) = neighbourhood(db, "ada", 0, NOW)
     assert (ada.mention_count, ada.relations[0].strength) == (1, 1.0)
     assert ada.memories == ("m2",)
     merging.merge(tx, merging.there(tx, "m2"), third)
-    (ada,) = around(db, "ada", 0, NOW)
+    (ada,) = neighbourhood(db, "ada", 0, NOW)
     assert ada.mention_count == 1
     assert most_mentioned(db, 5, NOW)[0].mention_count == 1
     merging.unmerge(tx, merging.there(tx, "m2"))
     merging.unmerge(tx, merging.there(tx, "m1"))
-    (ada,) = around(db, "ada", 0, NOW)
+    (ada,) = neighbourhood(db, "ada", 0, NOW)
     assert (ada.mention_count, ada.relations[0].strength) == (2, 2.0)
 
 
 def test_what_was_mentioned_once_and_not_for_90_days_is_no_longer_shown(remembered):
     db = remembered([named(1, {"name": "Bo"}), named(2, ADA), named(3, ADA)])
     later = 3 + 91 * 86_400.0
-    assert around(db, "bo", 0, later) == []
-    assert around(db, "ada", 0, later)
+    assert neighbourhood(db, "bo", 0, later) == []
+    assert neighbourhood(db, "ada", 0, later)
     assert {one.name for one in most_mentioned(db, 5, later)} == {"Ada", "Acme"}
     assert named_like(db, "b", later) == []
 
@@ -90,7 +95,7 @@ def test_a_name_and_its_aliases_are_one_entity(remembered):
     tx = transaction(db, NOW)
     entity_rows.state(tx, "ADA", {"aliases": ["Countess"]})
     entity_rows.state(tx, "Ada Lovelace", {"aliases": ["Ada"], "type": "person"})
-    ada, *others = around(db, "countess", 1, NOW)
+    ada, *others = neighbourhood(db, "countess", 1, NOW)
     assert (ada.name, ada.type, ada.mention_count) == ("Ada Lovelace", "person", 3)
     assert ada.aliases == ("Ada", "Countess")
     assert {one.target for one in ada.relations} == {"Acme", "Bo"}
@@ -99,4 +104,4 @@ def test_a_name_and_its_aliases_are_one_entity(remembered):
     assert [one.target for one in bo_found.relations] == ["Ada Lovelace"]
     assert [one.name for one in known(db, "what about Ada?", (), 5, NOW)] == ["Ada Lovelace"]
     entity_rows.state(tx, "ada lovelace", {"aliases": []})
-    assert around(db, "ada", 0, NOW)[0].mention_count == 1
+    assert neighbourhood(db, "ada", 0, NOW)[0].mention_count == 1

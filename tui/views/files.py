@@ -59,7 +59,7 @@ async def _remove(view: FilesView, watched: WatchedPath) -> None:
     await view.do(doing(f"no longer watching {path}", remove, add))
 
 
-async def _look(view: FilesView) -> None:
+async def _rescan(view: FilesView) -> None:
     async def change(client: AsyncClient) -> Done:
         done = await client.files_sync()
         changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
@@ -84,7 +84,7 @@ class FilesView(ResourceView):
         ),
         Action("a", "Add", _add, writes=True),
         Action("x", "Stop watching", _remove, writes=True, row=True, part="paths"),
-        Action("r", "Look now", _look, writes=True, show=False),
+        Action("r", "Look now", _rescan, writes=True, show=False),
     )
 
     def parts(self) -> Mapping[str, Part[Any]]:

@@ -52,7 +52,7 @@ async def _verify(view: SyncView) -> None:
     view.refresh_data()
 
 
-async def _take_back(view: SyncView, version: VersionView) -> None:
+async def _restore_lost(view: SyncView, version: VersionView) -> None:
     which: dict[str, Any] = {"id": version.id, "kind": version.kind}
     await view.do(
         doing(
@@ -118,7 +118,7 @@ class SyncView(ResourceView):
         Action("r", "Rounds", lambda view: view.show_part("rounds"), show=False),
         Action("c", "Conflicts", lambda view: view.show_part("conflicts")),
         Action("d", "Devices", lambda view: view.show_part("devices")),
-        Action("b", "Take the lost value", _take_back, writes=True, row=True, part="conflicts"),
+        Action("b", "Take the lost value", _restore_lost, writes=True, row=True, part="conflicts"),
         Action("e", "Leave as it is", _leave, writes=True, row=True, part="conflicts"),
         Action("x", "Retire", _retire, writes=True, row=True, part="devices"),
         Action("j", "Use this device again", _rejoin, writes=True, when=_is_retired),

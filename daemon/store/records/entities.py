@@ -57,7 +57,7 @@ class Stated(msgspec.Struct):
 
 def named(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
     """An entity, with the memories whose text names it, and its related entities as `around`."""
-    nearest = around(db, name, depth, now)
+    nearest = neighbourhood(db, name, depth, now)
     of_entity = [entity for entity in nearest[:1] if entity.key == canonical(db, name_key(name))]
     whole = _with_texts(db, name, of_entity[0] if of_entity else None, now)
     return nearest if whole is None else [whole, *nearest[len(of_entity) :]]
@@ -116,7 +116,7 @@ def _type(naming: NamingMemory) -> str:
     return next(types, "")
 
 
-def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
+def neighbourhood(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
     """An entity and its related entities, itself first, then by distance; at most 200.
 
     `depth` is the maximum distance, in relations of either direction.
