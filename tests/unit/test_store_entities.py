@@ -69,12 +69,12 @@ def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_u
     (ada,) = neighbourhood(db, "ada", 0, NOW)
     assert (ada.mention_count, ada.relations[0].strength) == (1, 1.0)
     assert ada.memories == ("m2",)
-    merging.merge(tx, merging.there(tx, "m2"), third)
+    merging.merge(tx, merging.require(tx, "m2"), third)
     (ada,) = neighbourhood(db, "ada", 0, NOW)
     assert ada.mention_count == 1
     assert most_mentioned(db, 5, NOW)[0].mention_count == 1
-    merging.unmerge(tx, merging.there(tx, "m2"))
-    merging.unmerge(tx, merging.there(tx, "m1"))
+    merging.unmerge(tx, merging.require(tx, "m2"))
+    merging.unmerge(tx, merging.require(tx, "m1"))
     (ada,) = neighbourhood(db, "ada", 0, NOW)
     assert (ada.mention_count, ada.relations[0].strength) == (2, 2.0)
 
