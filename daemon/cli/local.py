@@ -15,6 +15,7 @@ from ..client.caller import Caller
 from ..client.errors import ApiError, DaemonUnreachable
 from ..client.wording import number_of
 from ..errors import ConfigInvalid, Unavailable
+from ..runtime import how_to_install
 from ..runtime.project import FILE, WORDS
 from .terminal import ask, show_json, visible
 from .usage import Args, Form, Verb
@@ -94,7 +95,7 @@ def _tui(args: Args, client: Caller) -> int:
     except ModuleNotFoundError as error:
         raise Unavailable(
             f"the terminal view needs {str(error.name).partition('.')[0]}, which is not installed",
-            hint='install the extra: pip install "thermocline[tui]", or "make tui" in a checkout',
+            hint=how_to_install("tui"),
         ) from error
     if args.tab is not None and args.tab not in views.TABS:
         raise WrongUsage(f"no tab {args.tab!r}; there are {', '.join(views.TABS)}")

@@ -12,6 +12,7 @@ from thermocline.sync import Polls, Remote, Replica, SchemaMissing
 from thermocline.sync.ports import rows_of
 
 from ..errors import ConfigInvalid
+from ..runtime import how_to_install
 from ..store.database.memory_database import translated
 from .account import RING_FILE
 
@@ -30,7 +31,7 @@ def load_keychain(state_dir: Path, device: Callable[[], str], env: Mapping[str, 
     except ImportError as error:
         raise ConfigInvalid(
             "cannot seal: PyNaCl is not installed",
-            hint="install the extra: pip install 'thermocline[seal]'; in a checkout: make seal",
+            hint=how_to_install("seal"),
         ) from error
     with translated(state_dir):
         keychain: Keychain = module.Keychain(state_dir, device, env)

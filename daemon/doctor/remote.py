@@ -22,6 +22,7 @@ from ..errors import ThermoclineError
 from ..llm.access import key_file, read_keys
 from ..llm.encoder import missing_packages
 from ..llm.static_encoder import FILES
+from ..runtime import how_to_install
 from ..runtime.places import readable_by_all
 from .context import CheckResult, DeviceContext, failure, ok, warning
 
@@ -139,7 +140,7 @@ def model(context: DeviceContext) -> Iterator[CheckResult]:
         return
     if find_spec("litellm") is None:
         text = "a model is configured, and litellm is not installed: everything goes by rules"
-        yield failure(text, "install the extra: pip install 'thermocline[llm]'")
+        yield failure(text, how_to_install("llm"))
     try:
         keys = key_file(llm.key_file, context.env)
         read_keys(keys)
@@ -164,8 +165,8 @@ def encoder(context: DeviceContext) -> Iterator[CheckResult]:
         yield ok("no static model is configured")
         return
     if missing := missing_packages(name):
-        text = f"{' and '.join(missing)} is not installed: texts are found by their words alone"
-        yield failure(text, "install the extra: pip install 'thermocline[encoder]'")
+        text = f"not installed: {', '.join(missing)}; texts are found by their words alone"
+        yield failure(text, how_to_install("encoder"))
     for file in (Path(name.removeprefix(STATIC)) / part for part in FILES):
         if not file.is_file():
             yield failure(f"{file} is not there", "correct the folder in llm.models.embed")

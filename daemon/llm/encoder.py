@@ -230,7 +230,7 @@ class Encoder:
 
     def _standing(self, settings: Llm, model: str) -> tuple[ModelState, str]:
         if missing := missing_packages(model):
-            return "missing", f"{' and '.join(missing)} is not installed"
+            return "missing", f"not installed: {', '.join(missing)}"
         why = self._models.calls.budget.why_spent()
         if why and not model.startswith(STATIC):
             return "spent", f"the models' budget is spent: {why}"

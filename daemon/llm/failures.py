@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from ..runtime import how_to_install
+
 # What a person can do about a failure.
 _HINTS: Final = {
     "unauthorized": "put a valid key into the file of llm.key_file",
@@ -17,8 +19,8 @@ _HINTS: Final = {
     "offline": "start the model's server, or correct its address, such as llm.api_base",
     "off": "name one in llm.model",
     "spent": "raise llm.daily_tokens or llm.daily_cost; until tomorrow the rules are used",
-    "unloaded": "install the extra: make llm, or pip install 'thermocline[llm]'",
-    "uninstalled": "install the extra: make encoder, or pip install 'thermocline[encoder]'",
+    "unloaded": how_to_install("llm"),
+    "uninstalled": how_to_install("encoder"),
     "address": "allow the host in llm.endpoint_hosts",
     "insecure": "write https:// in llm.api_base, or take the key out of llm.key_file",
 }

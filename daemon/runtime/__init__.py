@@ -8,3 +8,8 @@ if TYPE_CHECKING:
 
 # The release that runs, without a search among the installed packages.
 VERSION: Final = "0.1.0"
+
+
+def how_to_install(extra: str) -> str:
+    """How a person adds an extra to an installation from a checkout."""
+    return f"in a checkout: make {extra}, or pipx install --force '.[{extra}]'"

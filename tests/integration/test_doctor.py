@@ -409,7 +409,7 @@ def test_a_static_encoder_that_is_not_there(patient, tmp_path, monkeypatch):
     write(tmp_path)
     assert patient.says("encoder")[0].level == "ok"
     monkeypatch.setattr(encoder, "find_spec", lambda _: None)
-    expect(patient.says("encoder"), "failure", "numpy and tokenizers is not installed", "encoder")
+    expect(patient.says("encoder"), "failure", "not installed: numpy, tokenizers", "encoder")
 
 
 def test_a_sqlite_without_full_text_search(patient, monkeypatch):

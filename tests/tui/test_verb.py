@@ -62,7 +62,7 @@ def test_without_textual_it_says_how_to_install_it():
     )
     assert done.returncode == 4
     assert "needs textual, which is not installed" in done.stderr
-    assert 'pip install "thermocline[tui]"' in done.stderr
+    assert "make tui, or pipx install --force '.[tui]'" in done.stderr
 
 
 @pytest.fixture
