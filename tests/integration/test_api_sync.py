@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tls_front import TlsFront
 
 EVOCLAWS = (
     "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, text TEXT NOT NULL,"
@@ -324,3 +325,18 @@ def test_a_device_is_listed_retired_and_taken_in_again(sqld, beginning):
     assert two.ok("POST", "/api/devices/rejoin")["rejoined"] is False
     one.ok("POST", "/api/sync")
     assert {memory["id"] for memory in one.ok("GET", "/api/memory")["results"]} == ids
+
+
+def test_a_replica_over_https_is_used_only_where_its_certificate_is_trusted(
+    sqld, make_daemon, calls_of, tmp_path, monkeypatch
+):
+    with TlsFront(sqld.port, tmp_path) as front:
+        options = ("--set", f"sync.url={front.url}")
+        suspicious = calls_of(make_daemon(*options, name="suspicious").start())
+        assert suspicious("POST", "/api/sync").refusal()[:2] == (502, "replica_tls")
+
+        monkeypatch.setenv("SSL_CERT_FILE", str(front.certificate))
+        trusting = calls_of(make_daemon(*options, name="trusting").start())
+        key = trusting.store("Ana prefers tea")["id"]
+        assert trusting.ok("POST", "/api/sync")["synced"]
+    assert sqld.query("SELECT id FROM cold_memories") == [[key]]
