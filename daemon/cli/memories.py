@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Final, TypeAlias
 
     from ..client.caller import Caller
-    from .usage import Args, Shown
+    from .usage import Answer, Args, Shown
 
     Memory: TypeAlias = Mapping[str, Any]
 
@@ -56,7 +56,13 @@ LINE: Final = (
     "{category}",
     headline,
 )
-show_list = page("results", *LINE, empty="no memories")
+
+
+def show_list(answer: Answer, fields: Answer) -> None:
+    """Show a page of memories, which some of the fields of its request may have narrowed."""
+    is_narrowed = fields.keys() - {"limit", "offset", "order", "reverse"}
+    empty = "no memory matches" if is_narrowed else "no memories"
+    page("results", *LINE, empty=empty)(answer, fields)
 
 
 def _store(args: Args, client: Caller) -> None:
@@ -157,7 +163,7 @@ def _search_url(args: Args, client: Caller) -> None:
         results = [record(memory) for memory in memories]
         show_json({"query": args.url, "results_count": len(results), "results": results})
     else:
-        show_list({"results": memories}, {})
+        show_list({"results": memories}, {"url": args.url})
 
 
 def _cold(args: Args, client: Caller) -> Shown | None:
@@ -177,7 +183,7 @@ def _cold(args: Args, client: Caller) -> Shown | None:
         more = ("search_method", "relevance") if database else ()
         show_json([record(memory, *more) for memory in answer["results"]])
         return None
-    return lambda: show_list(answer, {"offset": offset})
+    return lambda: show_list(answer, {"offset": offset, **args.present("query")})
 
 
 _IMPORTANCE_NOTE: Final = """importance:

@@ -136,6 +136,8 @@ def test_an_empty_answer_says_why_on_standard_error(shell):
     assert done.stdout == ""
     assert done.stderr.startswith("thermocline: ")
     assert shell.json("retrieve", "zebra") == []
+    for words in (["list", "--category", "zoo"], ["search-url", "zoo"], ["cold", "--query", "zoo"]):
+        assert shell.run(*words).stderr == "thermocline: no memory matches\n"
 
 
 def test_list_narrows_orders_and_pages(shell):
