@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Final
 
 from thermocline.daemon.client import ApiError
-from thermocline.daemon.client.wording import size
+from thermocline.daemon.client.wording import size, span
 
 # Control characters, half characters, and what is invisible or turns the direction of writing.
 _ACTING: Final = re.compile(
@@ -43,6 +44,7 @@ _NAMED: Final = re.compile(
     """
 )
 _DOTS: Final = "••••••••"
+round_span: Final = partial(span, fine=False)
 
 
 def plain(text: str, keep: str = "") -> str:
@@ -69,23 +71,6 @@ def masked(text: str) -> str:
 def hidden(text: str) -> str:
     """Dots in place of a text that should not be seen by others."""
     return "·" * min(len(text), 12) or "·"
-
-
-def one_line(text: str) -> str:
-    """`text` with every stretch of white space as one blank."""
-    return " ".join(text.split())
-
-
-def span(seconds: float) -> str:
-    """A length of time in its two largest units; seconds only below a minute."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days} d {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min" if minutes else f"{rest} s"
 
 
 def text_of(value: object) -> str:

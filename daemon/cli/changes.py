@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from ..client.errors import ApiError
-from ..client.wording import moment, number_of
+from ..client.wording import moment, number_of, one_line
 from .memories import headline
-from .terminal import cut, one_line, page, short, show_json, show_rows, visible, worded
+from .terminal import cut, page, short, show_json, show_rows, visible, worded
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import refuse, say
 

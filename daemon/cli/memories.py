@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from ..client.wording import heading_of, moment, number_of
+from ..client.wording import heading_of, moment, number_of, one_line
 from .options import DATABASE, FIELDS, FILTERS, PAGE, database_of, fields_of, patience, synced
-from .terminal import cut, one_line, page, short, show_json, show_rows, visible
+from .terminal import cut, page, short, show_json, show_rows, visible
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import WrongUsage, refuse, say
 

@@ -11,8 +11,8 @@ import re
 import time
 
 from ..client.errors import ApiError
-from ..client.wording import dollars, number_of, size
-from .terminal import show_rows, span, visible
+from ..client.wording import dollars, number_of, size, span
+from .terminal import show_rows, visible
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import say
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..client.wording import moment
+from ..client.wording import moment, one_line
 from .memories import headline, record
 from .models import with_local_model
 from .options import DATABASE, FILTERS, database_of, patience, synced
-from .terminal import cut, one_line, short, show_json, show_rows, show_text, visible, width
+from .terminal import cut, short, show_json, show_rows, show_text, visible, width
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import WrongUsage, refuse, say
 

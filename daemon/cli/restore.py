@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ..client.caller import Caller
-from ..client.wording import moment, names_of, number_of, size
+from ..client.wording import moment, names_of, number_of, size, span
 from ..runtime.places import default_state_dir
 from .options import token_of
-from .terminal import show_json, show_rows, span, visible, worded
+from .terminal import show_json, show_rows, visible, worded
 from .usage import Args, Form, Verb
 from .values import refuse, say, text_in
 

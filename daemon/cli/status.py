@@ -8,7 +8,7 @@ import time
 
 from ..client import wording
 from ..client.caller import Caller
-from .terminal import AnswerFields, cut, show_json, show_rows, span, visible, width, worded
+from .terminal import AnswerFields, cut, show_json, show_rows, visible, width, worded
 from .usage import Form, Verb
 from .values import say
 
@@ -37,7 +37,7 @@ def _show_status(status: Answer, _: Answer) -> None:
             print(f"  {visible(hint)}")
     if problems:
         print()
-    up, state = span(status["uptime_seconds"]), "ready" if status["ready"] else "starting"
+    up, state = wording.span(status["uptime_seconds"]), "ready" if status["ready"] else "starting"
     show_rows(
         [
             ("thermocline", worded(f"{{version}}, {state}, up {up}, process {{pid}}", status)),

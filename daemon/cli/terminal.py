@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from ..client.wording import ago, moment, number_of, size
+from ..client.wording import ago, moment, number_of, one_line, size
 from .values import WrongUsage, say
 
 TYPE_CHECKING = False
@@ -136,11 +136,6 @@ def short(row_id: str) -> str:
     return row_id[:_SHORT_ID]
 
 
-def one_line(text: str) -> str:
-    """A text without its line breaks."""
-    return " ".join(text.split())
-
-
 def page(
     name: str, *cells: str | Callable[[Any], str], empty: str = "nothing found"
 ) -> Callable[[Any, Mapping[str, Any]], None]:
@@ -226,18 +221,6 @@ def cells(text: str) -> int:
         0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
         for character in text
     )
-
-
-def span(seconds: float) -> str:
-    """A length of time in its two largest units."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days} d {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 _FORMATS: Final[dict[str, Callable[[Any], str]]] = {

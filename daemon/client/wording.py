@@ -46,9 +46,28 @@ def heading_of(subject: str, text: str) -> str:
     return "" if subject.casefold() in text.casefold() else subject
 
 
+def one_line(text: str) -> str:
+    """A text with every stretch of white space as one blank."""
+    return " ".join(text.split())
+
+
 def number_of(number: float, single: str, several: str) -> str:
     """A number with the word that goes with it."""
     return f"{number:,.0f} {single if number == 1 else several}"
+
+
+def span(seconds: float, *, fine: bool = True) -> str:
+    """A length of time in its two largest units; unless `fine`, seconds only below a minute."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {rest} s" if fine else f"{minutes} min"
+    return f"{rest} s"
 
 
 def ago(seconds: float | None, now: float | None = None) -> str:

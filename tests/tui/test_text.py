@@ -6,7 +6,7 @@ pytest.importorskip("textual")
 
 from thermocline.daemon.client.wording import ago, size
 from thermocline.tui.charts import bar, bars, fitted, number, top_of
-from thermocline.tui.text import masked, part_of, plain, span
+from thermocline.tui.text import masked, part_of, plain, round_span
 
 
 def test_nothing_stored_acts_on_the_terminal():
@@ -71,7 +71,7 @@ def test_times_and_sizes_are_in_their_largest_units():
     assert [ago(when, 1000.0) for when in (None, 1000.0, 940.0, 4600.0)] == [
         "never", "now", "1 min ago", "in 1 h",
     ]  # fmt: skip
-    assert [span(one) for one in (5, 65, 3700, 90_000)] == ["5 s", "1 min", "1 h 1 min", "1 d 1 h"]
+    assert [round_span(n) for n in (5, 65, 3700, 90000)] == ["5 s", "1 min", "1 h 1 min", "1 d 1 h"]
     assert [size(one) for one in (5, 2048, 3 << 20)] == ["5 B", "2.0 KB", "3.0 MB"]
     assert part_of(1024, 5120) == "1.0 of 5 KB"
     assert part_of(100, 5120) == "100 B of 5 KB"

@@ -130,7 +130,7 @@ def test_a_span_has_two_units_at_most():
     for seconds, shown in [
         (0.4, "0 s"), (61, "1 min 1 s"), (3_600, "1 h 0 min"), (200_000, "2 d 7 h"),
     ]:  # fmt: skip
-        assert terminal.span(seconds) == shown
+        assert wording.span(seconds) == shown
 
 
 def test_a_size_is_in_the_fitting_unit():

@@ -8,12 +8,11 @@ from typing import Any, Final
 from rich.text import Text
 
 from thermocline.daemon.client import AsyncClient
-from thermocline.daemon.client.wording import OWN_WORD, number_of
+from thermocline.daemon.client.wording import OWN_WORD, number_of, one_line
 from thermocline.daemon.schemas.memory import MemoryView
 
 from ..dialogs import Field
 from ..feed import Done, Undo
-from ..text import one_line
 from .memory_text import grade
 from .view import Action, View
 

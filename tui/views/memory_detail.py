@@ -15,13 +15,12 @@ from textual.containers import Container, VerticalScroll
 from textual.widgets import OptionList, Static
 
 from thermocline.daemon.client import AsyncClient, ClientError
-from thermocline.daemon.client.wording import ago, moment
+from thermocline.daemon.client.wording import ago, moment, one_line
 from thermocline.daemon.schemas.memory import MemoryView, VersionList
 from thermocline.daemon.schemas.recall import HitView
 
 from ..dialogs import Dialog
 from ..session import Session
-from ..text import one_line
 from . import memory_actions, memory_text
 from .view import Action, View
 

@@ -18,13 +18,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from thermocline.daemon.client.wording import ago, heading_of, moment, number_of
+from thermocline.daemon.client.wording import ago, heading_of, moment, number_of, one_line
 from thermocline.daemon.schemas.memory import MemoryView
 from thermocline.daemon.schemas.recall import Explanation, HitView
 
 from ..charts import bar
 from ..table import Column
-from ..text import one_line
 from .view import View
 
 Columns: TypeAlias = list[Column[MemoryView]]

@@ -18,7 +18,7 @@ from thermocline.daemon.schemas.sync import SyncStatus
 from thermocline.daemon.schemas.upkeep import UpkeepBrief
 
 from ..charts import Facts, Gauge, Rows, Spark
-from ..text import plain, span
+from ..text import plain, round_span
 from .upkeep import budget_of
 from .view import Action, View, redraw
 
@@ -266,7 +266,7 @@ class OverviewView(View):
     def _process(self, status: schemas.Status, agent: schemas.AgentStatus | None) -> Rows:
         since = self.app.now() - self.snapshot.at if self.snapshot.connected else 0.0
         agents = wording.number_of(len(status.agents), "agent", "agents")
-        yield "up", f"{span(max(status.uptime_seconds + since, 0.0))}, {agents}"
+        yield "up", f"{round_span(max(status.uptime_seconds + since, 0.0))}, {agents}"
         disk = wording.size(agent.size_bytes) if agent is not None else "-"
         yield "memory", f"{wording.size(status.memory_bytes)}, on disk {disk}"
         clients = wording.number_of(status.connections, "client", "clients")

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.containers import Container
 from textual.widget import Widget
 
-from thermocline.daemon.client import AsyncClient
+from thermocline.daemon.client import AsyncClient, wording
 from thermocline.daemon.client.wording import names_of, number_of, phase_of, proof_of, usage_of
 from thermocline.daemon.schemas.memory import VersionView
 from thermocline.daemon.schemas.sync import DeviceView, SyncRound, SyncStatus
@@ -17,7 +17,7 @@ from thermocline.daemon.schemas.sync import DeviceView, SyncRound, SyncStatus
 from ..charts import Facts, Spark
 from ..feed import LONG_SECONDS, Done, doing
 from ..table import Column
-from ..text import one_line, plain, text_of
+from ..text import plain, text_of
 from .resource import Part, ResourceView
 from .view import Action
 
@@ -300,7 +300,9 @@ class SyncView(ResourceView):
 
     def _lost_value(self, row: VersionView) -> Text:
         values = _values(row)
-        return self.shown(one_line(values if row.kind == "memory" else f"{row.id} = {values}"))
+        return self.shown(
+            wording.one_line(values if row.kind == "memory" else f"{row.id} = {values}")
+        )
 
     def _both_values(self, row: VersionView) -> Text:
         names = {device.id: device.name for device in self.devices}

@@ -17,7 +17,7 @@ from thermocline.daemon.schemas.status import ModelStatus, PurposeUsage
 from ..charts import Facts, Gauge, bar
 from ..feed import LONG_SECONDS, Done
 from ..table import Column
-from ..text import plain, span
+from ..text import plain, round_span
 from .resource import Part, ResourceView
 from .view import Action
 
@@ -220,7 +220,7 @@ class UpkeepView(ResourceView):
             text.append(f" step {min(done + 1, steps)} of {steps}")
         if running.step:
             text.append(f", {plain(running.step)} is done")
-        return text.append(f", since {span(self.app.now() - running.since)}")
+        return text.append(f", since {round_span(self.app.now() - running.since)}")
 
     def _next(self, row: schemas.Schedule) -> str:
         if row.next is None:
@@ -293,7 +293,7 @@ class UpkeepView(ResourceView):
 
 
 def _when(row: schemas.Schedule) -> str:
-    return row.cron or (f"each {span(row.every)}" if row.every else "-")
+    return row.cron or (f"each {round_span(row.every)}" if row.every else "-")
 
 
 def _failed(row: Usage) -> str:
@@ -353,4 +353,4 @@ def seconds_of(seconds: float | None) -> str:
         return "-"
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else span(seconds)
+    return f"{seconds:.1f} s" if seconds < 60 else round_span(seconds)
