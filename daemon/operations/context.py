@@ -23,6 +23,7 @@ from ..recall.context_systems import SYSTEMS, block_of
 from ..recall.sources import MEMORIES
 from ..schemas.common import AgentName, Words
 from ..schemas.recall import ContextBlock, ContextFormat, ContextItem, ContextSection
+from ..store.agent_store import AgentStore
 from ..store.records import agent_entries
 from ..store.records.selecting import Filters
 from ..vectors.vectors import Near
@@ -71,37 +72,20 @@ async def ask(
     is_first = format == "tinyclaw" and scope.leaves_traces
     async with scope.store(create=is_first) as store:
         entered = await sessions.entered(store, session)
-        seen = sessions.seen(entered, Filters())
-        is_asked = bool(query.strip())
-        near = await scope.daemon.vectors.near(store, query) if is_asked else Near()
+        near = await scope.daemon.vectors.near(store, query) if query.strip() else Near()
         request = BlockRequest(
             agent=scope.agent,
             query=query,
             now=scope.now,
             local=scope.zone,
             rules=scope.settings,
-            filters=seen,
+            filters=sessions.seen(entered, Filters()),
             isolated=sessions.is_isolated(entered),
             found=found,
             max_tokens=max_tokens,
             nearness=near.nearness,
         )
-        if scope.leaves_traces:
-            # On a disk that refuses writes, the block is given all the same.
-            with suppress(ThermoclineError):
-                await scope.daemon.agent_files.make_missing(store)
-        reading = partial(
-            scope.daemon.agent_files.read,
-            store,
-            partial(_made, request=request, format=format),
-            seconds=scope.settings.limits.query_seconds,
-        )
-        synced: bool | UnsetType = UNSET
-        if is_asked:
-            wait = min(_WAIT_SECONDS, scope.settings.index.search_wait_ms / 1000)
-            built, synced = await read_current(scope, store, seen, wait, reading)
-        else:
-            built = await reading()
+        built, synced = await _built(scope, store, request, format)
         if built.answers and scope.leaves_traces:
             # Nobody asked for what is in it, so that it does not count as used.
             store.note_answer((), len(built.block.text or ""))
@@ -110,6 +94,24 @@ async def ask(
     if built.lines > agent_files.KNOWLEDGE_LINES and not request.isolated:
         built.block.warnings = [long_warning(built.lines)]
     return built.block
+
+
+async def _built(
+    scope: Scope, store: AgentStore, request: BlockRequest, format: ContextFormat
+) -> tuple[_Made, bool | UnsetType]:
+    """The block, and of one with a query whether it has the files as they are now."""
+    files = scope.daemon.agent_files
+    if scope.leaves_traces:
+        # On a disk that refuses writes, the block is given all the same.
+        with suppress(ThermoclineError):
+            await files.make_missing(store)
+    make = partial(_made, request=request, format=format)
+    seconds = scope.settings.limits.query_seconds
+    reading = partial(files.read, store, make, seconds=seconds)
+    if not request.query.strip():
+        return await reading(), UNSET
+    wait = min(_WAIT_SECONDS, scope.settings.index.search_wait_ms / 1000)
+    return await read_current(scope, store, request.filters, wait, reading)
 
 
 def _made(db: sqlite3.Connection, request: BlockRequest, format: ContextFormat) -> _Made:
