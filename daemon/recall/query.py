@@ -102,6 +102,7 @@ class Query(msgspec.Struct, frozen=True):
         wants: what kind of word must answer it, if it says so: "who" or "when", "how many".
         asks: whether it is a question, and not only words to look for.
         topics: whether any word is a topic, and not only a person or a time.
+        compared: the share of its words that are compared by meaning, 0 to 1 (`asked_in`).
     """
 
     words: tuple[Word, ...]
@@ -114,6 +115,7 @@ class Query(msgspec.Struct, frozen=True):
     wants: Wanted = ""
     asks: bool = False
     topics: bool = True
+    compared: float = 1.0
 
     @property
     def telling(self) -> tuple[str, ...]:
@@ -216,6 +218,7 @@ def parse(
         wants=_wanted(plain),
         asks=is_question(plain),
         topics=topics,
+        compared=len(asked_in(text).split()) / max(1, len(text.split())),
     )
 
 

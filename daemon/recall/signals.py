@@ -139,7 +139,8 @@ def measure(
         sums = _with(sums, "wanted", columns["wanted"])
     if near:
         shares, left = nearer_than_rest(near), _left_to_meaning(max(sums, default=0.0))
-        columns["meaning"] = [left * shares.get(entry.key, 0.0) for entry in pool.entries]
+        worth = left * query.compared
+        columns["meaning"] = [worth * shares.get(entry.key, 0.0) for entry in pool.entries]
         sums = _with(sums, "meaning", columns["meaning"])
     best = max(scores.own, default=0.0) or 1.0
     telling = 0 if query.of_time else sum(not word.is_grammar for word in query.words)

@@ -30,6 +30,7 @@ from quality import Outcome, figures
 from running import Wire
 
 from thermocline.daemon.memory.vectors import Nearness
+from thermocline.daemon.recall.query import asked_in
 from thermocline.daemon.recall.recall import Request
 from thermocline.daemon.recall.sources import MEMORIES
 from thermocline.daemon.store.database.memory_database import connect_reader
@@ -174,15 +175,15 @@ class InProcess:
             filters=Filters(until=until),
             now=self._now if before is None else before,
             local=dt.UTC,
-            nearness=self._nearness.get(question.text),
+            nearness=self._nearness.get(asked_in(question.text)),
         )
 
 
 def _vectors_of_questions(
     wire: Wire, state: Path, collection: Collection, encoder: str
 ) -> dict[str, bytes]:
-    """The vectors of the questions, which are stored as memories of another agent."""
-    texts = dict.fromkeys(question.text for question in collection.questions)
+    """The vectors of what the questions ask, which is stored as memories of another agent."""
+    texts = dict.fromkeys(filter(None, (asked_in(one.text) for one in collection.questions)))
     asked = Collection(
         name=f"{collection.name[:50]} asked",
         memories={text: {"text": text} for text in texts},
