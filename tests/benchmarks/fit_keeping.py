@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from fit_standing import odds, regression
 from kept_quality import says
+from messages import read_messages
 from report import table
 
 from thermocline.daemon.language.extraction.extraction import judged
@@ -27,6 +28,7 @@ from thermocline.daemon.language.secrets import clear_turns
 from thermocline.daemon.language.speech import Turn
 
 _FOLDER = Path(__file__).with_name("data") / "talks"
+_MESSAGES = Path(__file__).with_name("data") / "messages" / "fitted.tsv"
 _PHRASES = Path(__file__).parent.parent / "data" / "talk_phrases.txt"
 _SEALED = "sealed"
 _FOLDS = 9
@@ -58,6 +60,17 @@ def examples() -> Iterator[Example]:
                 text, told = statement.text, statement.signals
                 names = signals(statement.original, told, answers=statement.answers)
                 yield Example(talk["name"], text, _label(text, talk), names)
+
+
+def messages() -> Iterator[Example]:
+    """The sentences of single messages; see `messages.py`."""
+    for number, message in enumerate(read_messages(_MESSAGES)):
+        for statement in judged([Turn("user", message.text)]):
+            names = signals(statement.original, statement.signals, answers=statement.answers)
+            kept = message.is_answered_by([statement.original])
+            if kept or message.is_of_the_moment:
+                label = "keep" if kept else "unfit"
+                yield Example(f"messages {number % _FOLDS}", statement.text, label, names)
 
 
 def phrases() -> Iterator[Example]:
@@ -102,15 +115,15 @@ def source(names: Sequence[str], weights: Sequence[float]) -> str:
     # No line ends within a field.
     joined = " ".join(field.replace(" ", "~") for field in fields)
     lines = textwrap.fill(joined, 99, initial_indent="    ", subsequent_indent="    ")
-    threshold = math.log(_CHANCE / (1 - _CHANCE)) - weights[-1]
-    return f"_THRESHOLD: Final = {threshold:.2f}\n{lines.replace('~', ' ')}\n"
+    bias = weights[-1] - math.log(_CHANCE / (1 - _CHANCE))
+    return f"_BIAS: Final = {bias:.2f}\n{lines.replace('~', ' ')}\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--show", action="store_true", help="what is judged wrongly, left out")
     show = parser.parse_args().show
-    known = list(examples())
+    known = [*examples(), *messages()]
     names = sorted(set().union(*(item.names for item in known)))
     talks = sorted({item.talk for item in known})
     judgements: list[tuple[Example, float]] = []

@@ -154,7 +154,8 @@ def _parts(sentence: SpokenSentence) -> Sequence[SpokenSentence]:
 
     "My son is allergic to nuts, can he eat this?", "What should I cook, I'm lactose intolerant?"
     """
-    if sentence.role != "user" or "question" not in sentence.signals or MASKED in sentence.original:
+    asks_or_orders = sentence.signals & {"question", "request"}
+    if sentence.role != "user" or not asks_or_orders or MASKED in sentence.original:
         return (sentence,)
     text = sentence.original
     ends = [*_FURTHER_CLAUSE.finditer(text)]

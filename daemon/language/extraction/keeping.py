@@ -27,6 +27,7 @@ from ..cues import (
     own_name,
     says,
 )
+from ..machine_text import is_machine_text
 from ..names import people
 from ..openings import Finder
 from ..standing import is_standing_statement
@@ -34,18 +35,19 @@ from ..thesaurus import language_of
 from ..vocabulary import languages, table, whole_expression
 from .corrections import DATE, has_number
 
-_THRESHOLD: Final = 0.02
+_BIAS: Final = 0.62
 _PASSING: Final = -0.6
 WEIGHTS: Final[Mapping[str, float]] = {
-    "life": 2.0, "answers": 1.9, "kin": 1.4, "place": 0.9, "health": 0.9, "pause": 0.9,
-    "habit": 0.8, "is_decision": 0.8, "is_solution": 0.6, "pauses": 0.6, "stands": 0.5,
-    "capital": 0.5, "full": 0.5, "lasting": 0.5, "is_preference": 0.5, "has": 0.4, "third": 0.3,
-    "number": 0.3, "not": 0.1, "time": 0.1, "settled": 0.1, "is_report": -0.1, "you": -0.1,
-    "dated": -0.1, "is_commitment": -0.2, "short": -0.3, "steers": -0.3, "refutes": -0.5,
-    "exclaims": -0.6, "would": -0.6, "empty": -0.6, "others_say": -0.7, "now": -0.8,
-    "believes": -0.9, "unsure": -1.2, "others_believe": -1.3, "verdict": -1.3, "is_hedge": -1.5,
-    "mood": -1.6, "leaves": -1.8, "is_request": -1.8, "sky": -2.0, "bare": -2.0, "status": -2.1,
-    "unreal": -3.2,
+    "life": 2.7, "answers": 1.7, "kin": 1.4, "health": 1.0, "habit": 0.9, "place": 0.9,
+    "pause": 0.9, "stands": 0.6, "full": 0.6, "lasting": 0.6, "is_decision": 0.6, "capital": 0.5,
+    "is_solution": 0.4, "has": 0.4, "you": 0.4, "pauses": 0.4, "number": 0.3, "is_preference": 0.2,
+    "not": 0.1, "settled": 0.1, "time": 0.1, "third": -0.1, "is_claim": -0.1,
+    "is_commitment": -0.2, "own": -0.2, "is_report": -0.3, "short": -0.3, "nobody": -0.5,
+    "steers": -0.5, "refutes": -0.6, "is_request": -0.7, "sky": -0.7, "exclaims": -0.8,
+    "code": -0.8, "now": -0.8, "errand": -0.9, "empty": -1.0, "believes": -1.1, "would": -1.2,
+    "others_say": -1.3, "others_believe": -1.4, "unsure": -1.4, "mood": -1.4, "is_hedge": -1.6,
+    "verdict": -1.6, "plain_request": -1.6, "leaves": -2.0, "bare": -2.0, "status": -2.2,
+    "unreal": -3.5,
 }  # fmt: skip
 _SHORT: Final = 3
 _FEW: Final = 1
@@ -56,10 +58,20 @@ _TIME: Final = re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b", r
 # A name or a number within a sentence.
 VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
 _VALUES: Final = frozenset({"number", "dated", "time", "habit", "health", "stands", "lasting"})
+_QUOTED: Final = re.compile(r"[\"“„«](?:[^\"“”„«»]+ ){3}[^\"“”„«»]+[\"“”»]")
 # A phrase may begin with an apostrophe: "'m moving".
 _BEFORE: Final = r"(?:(?<!\w)|(?='))"
 _BELIEVED: Final = frozenset({"others_believe", "others_say", "status"})
 _OF_FACTS: Final = frozenset({"number", "third", "habit", "place", "full", "kin"})
+_OF_FORM: Final = _OF_FACTS | {"capital", "pause", "pauses", "has"}
+# Of whom, or for how long, a sentence speaks.
+_OF_SOMEBODY: Final = frozenset(
+    {"own", "third", "life", "stands", "answers", "lasting", "health", "is_decision",
+     "is_preference", "is_solution"}
+)  # fmt: skip
+_OF_WHAT_LASTS: Final = frozenset(
+    {"life", "stands", "answers", "lasting", "health", "habit", "is_decision", "is_preference", "is_solution", "number", "dated", "time", "capital", "pause"}
+)
 _OF_THE_MOMENT: Final = frozenset(
     {"mood", "verdict", "exclaims", "unreal", "sky", "leaves", "believes", "refutes", "now"}
 )
@@ -67,7 +79,7 @@ _OF_THE_MOMENT: Final = frozenset(
 
 def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> bool:
     """Whether what a user says is a fact that holds beyond the moment; see `signals`."""
-    return weight(text, told, answers=answers) > _THRESHOLD
+    return weight(text, told, answers=answers) > 0.0
 
 
 def weight(text: str, told: Collection[Signal], *, answers: bool) -> float:
@@ -117,11 +129,22 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "lasting": is_lasting(text) or bool(own_name(text)),
         "health": is_health(text),
         "stands": stands,
+        "code": is_machine_text(answer),
+        "quoted": _QUOTED.search(answer) is not None,
         "unreal": says("unreal", text) or says("supposed", text),
         # "How is it going? Badly" tells of the moment only.
         "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
+    if names.isdisjoint(_OF_SOMEBODY):
+        if names & {"is_request", "code"}:
+            # Of an order of the moment, or of what was pasted, nothing else counts.
+            return frozenset({"errand"})
+        names.add("nobody")
+    if names & {"code", "sky"}:
+        names -= _OF_FORM
+    if "is_request" in names and names.isdisjoint(_OF_WHAT_LASTS):
+        names.add("plain_request")
     if stands:
         # An order needs few words: "stop apologising".
         names -= {"short", "empty"}
@@ -152,8 +175,8 @@ def _asks_status(question: str) -> bool:
 
 
 def _weight(names: frozenset[str]) -> float:
-    """The sum of the weights, exact in any order: those of a set differ between processes."""
-    return math.fsum(WEIGHTS.get(name, 0.0) for name in names)
+    """The sum of the bias and weights, exact in any order: a set's differs between processes."""
+    return math.fsum((_BIAS, *(WEIGHTS.get(name, 0.0) for name in names)))
 
 
 def _has_name(text: str) -> bool:
