@@ -11,8 +11,9 @@ from typing import Final
 _MARKS: Final = re.compile(
     # Stack traces and what compilers, shells and package managers print.
     r"\bTraceback \(most recent|\bFile \"[^\"\n]+\", line \d|\b[A-Za-z]*(?:Error|Exception): ?\S"
-    r"|\b[\w/.-]+\.(?:py|[jt]sx?|go|rs|cc?|cpp|h|java|rb|php|kt|swift|sh|sql|css|vue):\d+|\b(?:npm|yarn|pip|cargo) (?:ERR!|error|warn)|\berrno \d"
-    r"|^(?:fatal|error|panic|segmentation fault|warning|fehler|erreur)(?:\[\w+\])?: |: command not found"
+    r"|\b[\w/.-]+\.(?:py|[jt]sx?|go|rs|cc?|cpp|h|java|rb|php|kt|swift|sh|sql|css|vue):\d+"
+    r"|\berrno \d|\b(?:npm|yarn|pip|cargo) (?:ERR!|error|warn)|: command not found"
+    r"|^(?:fatal|error|panic|segmentation fault|warning|fehler|erreur)(?:\[\w+\])?: "
     # Lines of logs: a time with seconds, an uptime, a level.
     r"|^\W{0,3}(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d\b|^\W{0,3}\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
     r"|^\[ *\d+\.\d+\] |(?:^|\s|\[)(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b[:\]\s]"

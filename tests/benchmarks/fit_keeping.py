@@ -2,8 +2,9 @@
 
     python tests/benchmarks/fit_keeping.py
 
-From the sentences that users say in the talks of `data/talks` that are not sealed: those with what
-a person would keep are worth it, what is no fault counts less, all others are not. Prints the
+From the sentences that users say in the talks of `data/talks` that are not sealed, and of the
+single messages of `data/messages/fitted.tsv`: those with what a person would keep are worth it,
+what is no fault counts less, all others are not. Prints the
 weights of a logistic regression of these and the phrases of `tests/data/talk_phrases.txt`, and what
 is kept and unfit, each talk judged by weights that were fitted to other talks alone. With `--show`
 also the sentences that are judged wrongly.
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 from fit_standing import odds, regression
 from kept_quality import says
+from messages import FOLDER as MESSAGES
 from messages import read_messages
 from report import table
 
@@ -28,7 +30,6 @@ from thermocline.daemon.language.secrets import clear_turns
 from thermocline.daemon.language.speech import Turn
 
 _FOLDER = Path(__file__).with_name("data") / "talks"
-_MESSAGES = Path(__file__).with_name("data") / "messages" / "fitted.tsv"
 _PHRASES = Path(__file__).parent.parent / "data" / "talk_phrases.txt"
 _SEALED = "sealed"
 _FOLDS = 9
@@ -64,7 +65,7 @@ def examples() -> Iterator[Example]:
 
 def messages() -> Iterator[Example]:
     """The sentences of single messages; see `messages.py`."""
-    for number, message in enumerate(read_messages(_MESSAGES)):
+    for number, message in enumerate(read_messages(MESSAGES / "fitted.tsv")):
         for statement in judged([Turn("user", message.text)]):
             names = signals(statement.original, statement.signals, answers=statement.answers)
             kept = message.is_answered_by([statement.original])

@@ -60,6 +60,11 @@ _LEAD_IN: Final = re.compile(
 _FURTHER_CLAUSE: Final = re.compile(
     r"[,;]? (?:so|and|but|because|und|aber|weil|y|et|pero|mais) (?=\S+ \S)|[,;] (?=\S+ \S)| [-–—] "
 )
+# Where a fact may begin behind a question or a request.
+_FACT_BEHIND: Final = re.compile(
+    r"[,;:] (?=\S+ \S)| [-–—] | (?:and|but|because|cos|cuz|coz|bc|since|that|as|who|und|aber|weil"
+    r"|da|dass|y|pero|porque|que|et|mais|car|parce que) (?=\S+ \S)|[，；]"
+)
 _LEAST_WORDS: Final = 2
 # A name that was put in; see `references`.
 _PUT_IN: Final = re.compile(r"\A[^\[]{1,40}\[((?:(?! removed\])[^\]])+)\]")
@@ -164,9 +169,10 @@ def _parts(sentence: SpokenSentence) -> Sequence[SpokenSentence]:
         asks = has_number(rest) or cue("which").any_in(fold(clause))
         if not asks and (fact := _fact(sentence, clause)):
             return fact, _part(sentence, rest, sentence.signals)
-    for end in ends:
+    for end in _FACT_BEHIND.finditer(text):
         clause = text[end.end() :].rstrip("?？ ")
-        if tells_what_lasts(clause) and (fact := _fact(sentence, clause)):
+        is_own = tells_what_lasts(clause) or cues.is_of_us(clause)
+        if is_own and (fact := _fact(sentence, clause)):
             return fact, _part(sentence, text[: end.start()], sentence.signals)
     return (sentence,)
 

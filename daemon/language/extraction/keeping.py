@@ -35,19 +35,19 @@ from ..thesaurus import language_of
 from ..vocabulary import languages, table, whole_expression
 from .corrections import DATE, has_number
 
-_BIAS: Final = 0.62
+_BIAS: Final = 0.78
 _PASSING: Final = -0.6
 WEIGHTS: Final[Mapping[str, float]] = {
-    "life": 2.7, "answers": 1.7, "kin": 1.4, "health": 1.0, "habit": 0.9, "place": 0.9,
-    "pause": 0.9, "stands": 0.6, "full": 0.6, "lasting": 0.6, "is_decision": 0.6, "capital": 0.5,
-    "is_solution": 0.4, "has": 0.4, "you": 0.4, "pauses": 0.4, "number": 0.3, "is_preference": 0.2,
-    "not": 0.1, "settled": 0.1, "time": 0.1, "third": -0.1, "is_claim": -0.1,
-    "is_commitment": -0.2, "own": -0.2, "is_report": -0.3, "short": -0.3, "nobody": -0.5,
-    "steers": -0.5, "refutes": -0.6, "is_request": -0.7, "sky": -0.7, "exclaims": -0.8,
-    "code": -0.8, "now": -0.8, "errand": -0.9, "empty": -1.0, "believes": -1.1, "would": -1.2,
-    "others_say": -1.3, "others_believe": -1.4, "unsure": -1.4, "mood": -1.4, "is_hedge": -1.6,
-    "verdict": -1.6, "plain_request": -1.6, "leaves": -2.0, "bare": -2.0, "status": -2.2,
-    "unreal": -3.5,
+    "life": 3.1, "answers": 1.6, "kin": 1.4, "habit": 1.0, "pause": 0.9, "health": 0.9,
+    "lasting": 0.9, "place": 0.8, "you": 0.6, "is_preference": 0.6, "full": 0.5,
+    "is_decision": 0.5, "pauses": 0.5, "stands": 0.4, "is_solution": 0.4, "capital": 0.4,
+    "number": 0.2, "has": 0.2, "not": 0.2, "settled": 0.1, "time": 0.1, "is_error": -0.1,
+    "is_claim": -0.1, "third": -0.1, "is_commitment": -0.2, "own": -0.3, "is_report": -0.4,
+    "short": -0.5, "steers": -0.5, "is_request": -0.5, "nobody": -0.6, "sky": -0.6,
+    "refutes": -0.7, "code": -0.7, "now": -0.8, "exclaims": -0.8, "empty": -1.0, "would": -1.0,
+    "believes": -1.1, "others_say": -1.2, "others_believe": -1.5, "unsure": -1.5, "mood": -1.6,
+    "is_hedge": -1.6, "verdict": -1.6, "errand": -1.7, "leaves": -1.9, "plain_request": -1.9,
+    "bare": -2.0, "status": -2.2, "unreal": -2.8,
 }  # fmt: skip
 _SHORT: Final = 3
 _FEW: Final = 1
@@ -58,20 +58,22 @@ _TIME: Final = re.compile(r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b", r
 # A name or a number within a sentence.
 VALUE: Final = re.compile(r"(?<=[a-zß-ÿ,] )(?!I\b)[A-ZÀ-ÖØ-Þ]|\d")
 _VALUES: Final = frozenset({"number", "dated", "time", "habit", "health", "stands", "lasting"})
-_QUOTED: Final = re.compile(r"[\"“„«](?:[^\"“”„«»]+ ){3}[^\"“”„«»]+[\"“”»]")
 # A phrase may begin with an apostrophe: "'m moving".
 _BEFORE: Final = r"(?:(?<!\w)|(?='))"
 _BELIEVED: Final = frozenset({"others_believe", "others_say", "status"})
 _OF_FACTS: Final = frozenset({"number", "third", "habit", "place", "full", "kin"})
+# What a sentence of any content may have.
 _OF_FORM: Final = _OF_FACTS | {"capital", "pause", "pauses", "has"}
 # Of whom, or for how long, a sentence speaks.
 _OF_SOMEBODY: Final = frozenset(
     {"own", "third", "life", "stands", "answers", "lasting", "health", "is_decision",
      "is_preference", "is_solution"}
 )  # fmt: skip
-_OF_WHAT_LASTS: Final = frozenset(
-    {"life", "stands", "answers", "lasting", "health", "habit", "is_decision", "is_preference", "is_solution", "number", "dated", "time", "capital", "pause"}
-)
+# Without one of these, text of a machine was only pasted, and a request is for the moment.
+_OF_ITS_USER: Final = frozenset({"own", "life", "answers", "lasting", "is_solution"})
+_OF_WHAT_LASTS: Final = _OF_SOMEBODY - {"own", "third"} | {
+    "habit", "number", "dated", "time", "capital", "pause"
+}  # fmt: skip
 _OF_THE_MOMENT: Final = frozenset(
     {"mood", "verdict", "exclaims", "unreal", "sky", "leaves", "believes", "refutes", "now"}
 )
@@ -130,19 +132,22 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "health": is_health(text),
         "stands": stands,
         "code": is_machine_text(answer),
-        "quoted": _QUOTED.search(answer) is not None,
         "unreal": says("unreal", text) or says("supposed", text),
         # "How is it going? Badly" tells of the moment only.
         "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
-    if names.isdisjoint(_OF_SOMEBODY):
-        if names & {"is_request", "code"}:
-            # Of an order of the moment, or of what was pasted, nothing else counts.
-            return frozenset({"errand"})
+    about_nobody = names.isdisjoint(_OF_SOMEBODY)
+    pasted = "code" in names and names.isdisjoint(_OF_ITS_USER)
+    if pasted or (about_nobody and "is_request" in names):
+        # Whatever else it says, it is to be worked on now.
+        return frozenset({"errand"})
+    if about_nobody:
         names.add("nobody")
+    if "unreal" in names:
+        names.discard("life")
     if names & {"code", "sky"}:
-        names -= _OF_FORM
+        names -= _OF_FORM | {"is_preference"}
     if "is_request" in names and names.isdisjoint(_OF_WHAT_LASTS):
         names.add("plain_request")
     if stands:
