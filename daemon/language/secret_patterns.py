@@ -85,7 +85,7 @@ SHAPES: Final = re.compile(
     _BEGIN + "(?:"
     r"(?P<api_key>sk-(?:proj-|svcacct-|admin-|or-v1-|ant-[a-z0-9]{2,12}-|live-|test-)?"
     r"(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9_-]{20,255}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,255}"
-    r"|(?:sk|rk|pk)_(?:[a-z]{2,16}_)?(?=[A-Za-z]{0,64}\d)(?=[a-z0-9]{0,64}[A-Z])[A-Za-z0-9]{14,255}"
+    r"|(?:sk|rk|pk)_(?:[a-z]{2,16}_)?(?=[A-Za-z]{0,64}\d)(?=[a-z0-9]{0,64}[A-Z])[A-Za-z0-9]{12,255}"
     r"|whsec_[A-Za-z0-9+/=]{24,99}|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,512}"
     r"|GOCSPX-[A-Za-z0-9_-]{20,64}|(?:gsk|hf|npm|r8)_[A-Za-z0-9]{30,99}|(?:xai|nvapi|pplx|tvly)-"
     r"[A-Za-z0-9_-]{30,99}|pypi-[A-Za-z0-9_-]{50,512}|dop_v1_[a-f0-9]{64}|shp(?:at|ss"
