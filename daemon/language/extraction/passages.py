@@ -37,7 +37,7 @@ _INTRODUCES: Final = re.compile(r"(?i:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma
 _MOST_OF_REMARK: Final = 200
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 # A sentence alone is kept for less; see `keeping`.
-_LEAST_WEIGHT: Final = .2
+_LEAST_WEIGHT: Final = 0.2
 # What is not kept stands before what leans on it, or if it weighs more, before anything.
 _LEAST_CONTEXT: Final = -1.5
 _CONTEXT: Final = -0.3
