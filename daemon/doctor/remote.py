@@ -66,12 +66,12 @@ def token(context: DeviceContext) -> Iterator[CheckResult]:
 
 def replica(context: DeviceContext) -> Iterator[CheckResult]:
     """The replica answers, and its clock agrees with this device's."""
-    account = None
-    if context.settings is not None:
-        try:
-            account = _account(context, context.settings, "default")
-        except ThermoclineError:
-            return  # The check of the token says it.
+    if context.settings is None:
+        return
+    try:
+        account = _account(context, context.settings, "default")
+    except ThermoclineError:
+        return  # The check of the token says it.
     if account is None:
         fix = "thermocline config --set sync.url=…"
         yield warning("nothing is replicated: this disk is the only copy", fix)

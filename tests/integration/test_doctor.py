@@ -132,6 +132,7 @@ def test_beside_a_running_daemon_everything_is_looked_at_and_goes_on(full, make_
 def test_errors_of_the_configuration_are_named_with_file_and_key(patient):
     patient.configure(warm={"max_kb": "many"})
     expect(patient.says("configuration"), "failure", "warm.max_kb", "config --check")
+    assert patient.says("replica") == [], "which one is not known"
 
 
 def test_a_full_disk(patient, monkeypatch):
