@@ -269,8 +269,12 @@ def _real(name: str) -> str:
     real = os.path.realpath(path)
     if not os.path.exists(real):  # noqa: PTH110 - a path that cannot be looked at is not there
         raise NotFound(f"'{name}' does not exist", field="path")
-    if not os.path.isdir(real) and not os.path.isfile(real):  # noqa: PTH112, PTH113
+    is_folder = os.path.isdir(real)  # noqa: PTH112
+    if not is_folder and not os.path.isfile(real):  # noqa: PTH113
         raise InvalidInput(f"cannot watch '{name}': neither a file nor a folder", field="path")
+    if not os.access(real, os.R_OK | (os.X_OK if is_folder else 0)):
+        hint = f"it runs as user {os.geteuid()}: let that user read it"
+        raise Forbidden(f"the daemon may not read '{name}'", field="path", hint=hint)
     if real == "/":
         raise InvalidInput("cannot watch the whole file system: name a folder", field="path")
     if not walker.is_plain(real[1:]):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from daemon_process import Daemon, wait_until
 
-from thermocline.daemon.client import ClientError
+from thermocline.daemon.client import ApiError, ClientError
 
 HALF = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
 STREAM = b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -220,6 +220,21 @@ def test_a_memory_that_is_closed_to_us_is_told_and_opened_when_it_may_be(make_da
         assert client.status().problems == []
     assert daemon.stop() == 0
     assert "Traceback" not in daemon.log.read_text()
+
+
+def test_what_the_daemon_may_not_read_is_not_watched(make_daemon, tmp_path):
+    daemon = make_daemon().start(prefix=held_back())
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    (page := tmp_path / "page.md").touch(mode=0)
+    with daemon.client() as client:
+        for path in (closed, page):
+            with pytest.raises(ApiError, match="may not read") as refused:
+                client.files_add(str(path))
+            assert (refused.value.code, refused.value.field) == ("forbidden", "path")
+            path.chmod(0o700)
+            client.files_add(str(path))
+    assert daemon.stop() == 0
 
 
 @pytest.mark.parametrize("names", ["memory.db*", "*.db*"])
