@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _AGAIN_SECONDS: Final = 1.0
 _INVITATION: Final = "thermocline-"
+_CODE_CHARS: Final = 12
 _WARNING: Final = """\
 This is the recovery key. It is shown this once, and no device stores it. Write it down.
 
@@ -135,6 +136,8 @@ def _join(args: Args, client: Caller) -> Shown | None:
         except ValueError:
             raise WrongUsage("the invitation is cut off: copy the whole line") from None
         body = {"code": code, "url": url} | ({"token": token} if token else {})
+    else:
+        refuse(len(args.code) < _CODE_CHARS, "a code is twelve characters, such as 3Y6G-VJ39-PWCZ")
     knocked = client.call("POST /api/join", **body)
     if not args.json:
         name = visible(knocked["name"] or knocked["device"])

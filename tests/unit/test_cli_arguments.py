@@ -142,6 +142,7 @@ def test_help_is_a_verb_too(words, first, capsys):
     (["hot", "--update", "task", "-", "--db-url", "x", "--token-file", "-"], "only one value"),
     (["sync", "--db-url", "x"], "unknown option --db-url"),
     (["devices", "--retire"], "--retire needs ID|NAME"),
+    (["join", "zzz"], "a code is twelve characters, such as 3Y6G-VJ39-PWCZ"),
     (["devices", "--retire", "x", "--rejoin"], "--retire and --rejoin exclude each other"),
     (["retrieve", "a", "--limit", "9" * 5_000], "expected a whole number"),
     (["retrieve", "a", "--weights", "luck=1"], "with each of match, recency, importance"),
