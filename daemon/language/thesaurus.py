@@ -62,8 +62,14 @@ _SHORTEST_TAIL: Final = 4
 _IN_BUCKET: Final = 12
 # Where a bucket begins, and where the next.
 _BOUNDS: Final = struct.Struct("II")
+# Endings of what is listed as a member in another form than as a concept: "pancakes", "Winzerin".
+_OF_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "en": ("s", "es"), "de": ("n", "en", "e", "in"), "es": ("s", "es"), "fr": ("s", "x"),
+    "nl": ("s", "en"), "zh": (),
+}  # fmt: skip
+_SHORTEST_BASE: Final = 4
 # Raised whenever `_Compiled` or what it holds changes.
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
 
 
@@ -345,7 +351,17 @@ def _words_of(lines: Iterable[str], language: str, phrases: dict[str, str]) -> d
                     entries[word] = _joined(entries[word], char) if word in entries else char
                 elif word:
                     _note_phrase(word, char, entries, phrases)
-    return entries
+    return {word: _with_base(word, codes, entries, language) for word, codes in entries.items()}
+
+
+def _with_base(word: str, codes: str, entries: Mapping[str, str], language: str) -> str:
+    """The codes of a word; of a mere member also those of the concept that it is a form of."""
+    if any(not ord(code) & 1 for code in codes):
+        return codes
+    bases = (word.removesuffix(end) for end in _OF_MEMBERS[language] if word.endswith(end))
+    of_bases = (entries.get(base, "") for base in bases if len(base) >= _SHORTEST_BASE)
+    concepts = ("".join(code for code in of_base if not ord(code) & 1) for of_base in of_bases)
+    return _joined(codes, next(filter(None, concepts), ""))
 
 
 def _note_phrase(phrase: str, code: str, entries: dict[str, str], phrases: dict[str, str]) -> None:
