@@ -41,9 +41,9 @@ def test_the_history_of_a_row_names_the_device_of_the_version_in_force(call):
 
 
 def test_a_change_to_the_same_value_is_no_version_so_that_undo_reverts_the_one_before(call):
-    key = call.store("tea at four", tags=["a"])["id"]
-    for _ in range(2):
-        call.ok("PUT", f"/api/memory/{key}", {"text": "tea at five", "tags": ["a"]})
+    key = call.store("tea at four", tags=["a", "b"])["id"]
+    for tags in (["a", "b"], ["b", "a"]):
+        call.ok("PUT", f"/api/memory/{key}", {"text": "tea at five", "tags": tags})
         call.ok("PUT", "/api/kv/tea", {"value": "sencha"})
     assert [one["data"]["text"] for one in versions(call, key)] == ["tea at four"]
     assert versions(call, "tea", "pair") == []

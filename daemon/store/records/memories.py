@@ -116,6 +116,7 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
     If the text changes, its contradictions with other memories are cleared. Without a change
     nothing is written.
     """
+    new = msgspec.structs.replace(new, tags=tuple(sorted({*new.tags})))
     if msgspec.structs.replace(new, updated_at=old.updated_at) == old:
         return old
     if new.text != old.text:
