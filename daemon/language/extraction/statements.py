@@ -195,7 +195,7 @@ class _Talk:
         if (confirmed := _confirmed_by(statement, known)) is not None:
             advice = known[confirmed]
             signals = advice.signals | {"solution"}
-            value = advice.worth + _CONFIRMED_WORTH
+            value = _CONFIRMED_WORTH + max(0.0, advice.worth)
             known[confirmed] = replace(advice, signals=signals, worth=value, confirmed=True)
         return statement
 
@@ -392,12 +392,10 @@ def _confirmed_by(statement: SpokenSentence, before: Sequence[SpokenSentence]) -
     if _same_speaker(before[at], statement):
         return None
     last = before[at].place
-    for place in range(at, -1, -1):
-        if before[place].place != last:
-            break
-        if not before[place].signals & _ASIDE:
-            return place
-    return None
+    of_turn = (place for place in range(at, -1, -1) if before[place].place == last)
+    places = [place for place in of_turn if not before[place].signals & _ASIDE]
+    advice = (place for place in places if says("advice", before[place].original))
+    return next(advice, places[0] if places else None)
 
 
 def _gist(text: str) -> object:
