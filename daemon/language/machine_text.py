@@ -13,6 +13,7 @@ _MARKS: Final = re.compile(
     r"\bTraceback \(most recent|\bFile \"[^\"\n]+\", line \d|\b[A-Za-z]*(?:Error|Exception): ?\S"
     r"|\b[\w/.-]+\.(?:py|[jt]sx?|go|rs|cc?|cpp|h|java|rb|php|kt|swift|sh|sql|css|vue):\d+"
     r"|\berrno \d|\b(?:npm|yarn|pip|cargo) (?:ERR!|error|warn)|: command not found"
+    r"|^[\w-]+: (?:error|Error|fatal)\b"
     r"|^(?:fatal|error|panic|segmentation fault|warning|fehler|erreur)(?:\[\w+\])?: "
     # Lines of logs: a time with seconds, an uptime, a level.
     r"|^\W{0,3}(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d\b|^\W{0,3}\d{4}-\d\d-\d\d[T ]\d\d:\d\d"

@@ -36,7 +36,7 @@ _FOLDS = 9
 # What is no fault says little; what is surely wrong, more.
 _WORTH: dict[str, float] = {"keep": 1.0, "may": 0.5, "unfit": 1.0, "never": 1.5}
 # What is kept is worth it with at least this chance: what is lost nobody can ask for.
-_CHANCE = 0.32
+_CHANCE = 0.35
 # The least weight that decides anything.
 _LEAST = 0.05
 _THRESHOLDS = (-1.5, -1.0, -0.5, 0.0, 0.5)
