@@ -158,9 +158,12 @@ def _parts(sentence: SpokenSentence) -> Sequence[SpokenSentence]:
     """A user's question in two parts, if it tells a fact, too: the fact, and what is asked.
 
     "My son is allergic to nuts, can he eat this?", "What should I cook, I'm lactose intolerant?"
+    So is a request that is not worth keeping as a whole.
     """
-    asks_or_orders = sentence.signals & {"question", "request"}
-    if sentence.role != "user" or not asks_or_orders or MASKED in sentence.original:
+    is_whole = "question" not in sentence.signals and (
+        "request" not in sentence.signals or _is_stated(_raised(sentence, ()))
+    )
+    if sentence.role != "user" or is_whole or MASKED in sentence.original:
         return (sentence,)
     text = sentence.original
     ends = [*_FURTHER_CLAUSE.finditer(text)]
