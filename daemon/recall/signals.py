@@ -47,15 +47,14 @@ WEIGHTS: Final = {
     # Having a name or a value, if the question wants one.
     "wanted": 0.1,
     # Being nearer in meaning than most, by the vectors of an encoder.
-    "meaning": 0.3,
+    "meaning": 0.45,
 }  # fmt: skip
 _SECRETS: Final = frozenset({"pin", "password", "word", "token", "person", "bank", "code"})
 _LONG_NUMBER: Final = re.compile(r"\d{3,}")
 # An answer with so much of the question is likely.
 _LIKELY: Final = 0.4
-# Nearness in meaning counts whole up to a best relevance of .3, then less, down to a share.
-_ANSWERED: Final = 1.3
-_LEAST_LEFT: Final = 0.2
+# From this relevance on the words answer, and nearness in meaning adds nothing.
+_ANSWERED: Final = 0.8
 # Days until the signal of a day has faded to 1/e, after the day and before it.
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
@@ -162,7 +161,7 @@ def measure(
 
 def _left_to_meaning(best: float) -> float:
     """How much nearness in meaning counts: the less, the more of the question `best` answers."""
-    return min(1.0, max(_LEAST_LEFT, _ANSWERED - best))
+    return max(0.0, _ANSWERED - best)
 
 
 def _other_columns(
