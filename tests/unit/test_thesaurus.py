@@ -25,6 +25,23 @@ def small(tmp_path: Path) -> Thesaurus:
     return Thesaurus([file])
 
 
+def test_a_member_in_the_plural_is_its_own_concept_too(tmp_path):
+    file = tmp_path / "all.txt"
+    lines = ["vegetable | en: vegetable > leek", "food | en: food > vegetables, shoes, pans"]
+    file.write_text(
+        "\n".join([*lines, "pan | en: pan", "shoe | en: shoe, shoes"]), encoding="utf-8"
+    )
+    known = Thesaurus([file])
+    for text, names in [
+        ("vegetables", {"food*", "vegetable"}),
+        ("shoes", {"food*", "shoe"}),
+        # Three letters are the beginning of too much.
+        ("pans", {"food*"}),
+    ]:
+        assert _names(known, text) == names
+    assert _finds(known, "which vegetables do I grow", "put in leeks")
+
+
 def _names(known: Thesaurus, text: str) -> set[str]:
     return {
         known.names[(ord(code) - FIRST_CODE) // 2] + ("*" if ord(code) & 1 else "")
