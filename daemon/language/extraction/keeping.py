@@ -137,6 +137,11 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
+    return _together(names, ends_in_content=bool(tokens and content_words(tokens[-1])))
+
+
+def _together(names: set[str], *, ends_in_content: bool) -> frozenset[str]:
+    """The signals of a sentence, as some of them decide what others say."""
     about_nobody = names.isdisjoint(_OF_SOMEBODY)
     pasted = "code" in names and names.isdisjoint(_OF_ITS_USER)
     if pasted or (about_nobody and "is_request" in names):
@@ -150,12 +155,12 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         names -= _OF_FORM | {"is_preference"}
     if "is_request" in names and names.isdisjoint(_OF_WHAT_LASTS):
         names.add("plain_request")
-    if stands:
+    if "stands" in names:
         # An order needs few words: "stop apologising".
         names -= {"short", "empty"}
     if "is_preference" in names:
         # What somebody hates is no mood, and "I love basketball" says all of it.
-        names -= {"mood", "short", "empty"} if tokens and content_words(tokens[-1]) else {"mood"}
+        names -= {"mood", "short", "empty"} if ends_in_content else {"mood"}
     # What somebody else believes, or how things go, is no fact, whatever it says.
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
 
