@@ -30,6 +30,7 @@ from .rows import (
     merge,
     outlived,
     patched,
+    restamped,
     stamps,
     version_of,
 )

@@ -134,6 +134,19 @@ def changed(
     return _row(*key, cells, deleted, sets)
 
 
+def restamped(row: Row, device: str, known: Collection[Stamp], sets: frozenset[str]) -> Row:
+    """The version of a row whose stamps are those of a `device`, except those that are `known`."""
+    if all(stamp in known for stamp in row.clocks.stamps):
+        return row
+
+    def of(stamp: Stamp) -> Stamp:
+        return stamp if stamp in known else (stamp[0], device)
+
+    cells = {name: (of(stamp), value) for name, (stamp, value) in stamps(row, sets).items()}
+    deleted = None if row.clocks.deleted is None else of(row.clocks.deleted)
+    return _row(row.kind, row.id, cells, deleted, sets)
+
+
 def deletion(key: tuple[str, str], stamp: Stamp, written: Stamp | None = None) -> Row:
     """The version of a row that was deleted at `stamp`, without any data.
 

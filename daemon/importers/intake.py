@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from thermocline.sync import Clocks, Fields, Row, Stamp, changed, stamp_at
+from thermocline.sync import Clocks, Fields, Row, Stamp, changed, restamped, stamp_at
 
 from ..memory import hot
 from ..memory.experiences import Experience
@@ -90,14 +90,28 @@ class Intake:
         self._edited_at = edited_at
         self._writer = writer
 
-    def rows(self, rows: Iterable[Row]) -> int:
-        """Apply rows with their own stamps; return their number."""
+    def rows(self, rows: Iterable[Row], *, is_export: bool = False) -> int:
+        """Apply rows with their own stamps; return their number.
+
+        `is_export`: they may be of any agent and device. A device whose own stamps came back to an
+        agent that never had them would take its folder for a copy.
+        """
         number = 0
         for some in batches(rows, _AT_ONCE):
             number += len(some)
-            for kind in dict.fromkeys(row.kind for row in some):
-                self._apply([row for row in some if row.kind == kind])
+            for name in dict.fromkeys(row.kind for row in some):
+                of_kind = [row for row in some if row.kind == name]
+                self._apply(self._restamped(kind_of(name), of_kind) if is_export else of_kind)
         return number
+
+    def _restamped(self, kind: Kind, some: Sequence[Row]) -> list[Row]:
+        known = kind.table.load_all(self.tx.db, kind.name, [row.id for row in some])
+        result = []
+        for row in some:
+            ours = known.get(row.id)
+            issued = () if ours is None else ours.clocks.stamps
+            result.append(restamped(row, _IMPORT, issued, kind.sets))
+        return result
 
     def memories(
         self,

@@ -89,7 +89,8 @@ def take(
     written_at = min(written_at, tx.now)
     shown = shown or name
     if format_ == "rows":
-        entries = intake.rows(rows_in(io.BytesIO(content), shown, intake.report))
+        rows = rows_in(io.BytesIO(content), shown, intake.report)
+        entries = intake.rows(rows, is_export=True)
     elif format_ == "memory-md":
         memories, faults = memory_md.parse(_text(content), written_at)
         new = [memory for memory in memories if find_same(tx.db, memory.text, tx.now) is None]

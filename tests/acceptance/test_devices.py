@@ -88,6 +88,23 @@ def test_a_copied_device_and_its_original_keep_the_changes_of_both(pair, world):
     assert len(ids) == 2
 
 
+def test_an_export_that_another_device_imports_does_not_pass_for_a_copied_device(pair, world):
+    here, there, key = pair
+    here.put_pair("colour", "green")
+    here.edit(key, outcome="on time")
+    lines = "\n".join(json.dumps(row) for row in here.memory.export())
+    exported, ids = here.list_all(), [(d.state / "device.json").read_text() for d in (here, there)]
+    world.begin(f"{here.agent}-other")
+    here.put_pair("size", "small")
+    reports = [there.memory.request("POST", "/api/import", body={"text": lines}) for _ in range(2)]
+    arrived = world.heal()
+    assert reports[1]["stored"] == {}
+    assert arrived.memories == exported.memories
+    assert arrived.pairs == exported.pairs | {"size": "small"}
+    assert [(d.state / "device.json").read_text() for d in (here, there)] == ids
+    assert "device_copied" not in here.problems()
+
+
 @pytest.mark.parametrize(
     "left",
     [
