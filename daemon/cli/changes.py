@@ -7,7 +7,7 @@ import json
 from ..client.errors import ApiError
 from ..client.wording import moment, number_of, one_line
 from .memories import headline
-from .terminal import cut, page, short, show_json, show_rows, visible, worded
+from .terminal import agreed, cut, page, short, show_json, show_rows, visible, worded
 from .usage import PATIENT_SECONDS, Form, Verb
 from .values import refuse, say
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .usage import Args, Shown
 
 _LONGEST_VALUE: Final = 60
+_SHOWN: Final = 10
+_ASK: Final = "look with --dry-run, then give --yes"
 _KIND: Final = (
     "--kind KIND     what ID is: memory (default), pair, hot, category, note, entity, experience"
     " or session"
@@ -184,20 +186,33 @@ def _value(value: Any, name: str = "") -> str:
     return cut(visible(one_line(text)), _LONGEST_VALUE) if value is not None else "none"
 
 
-def _undo(args: Args, client: Caller) -> Shown:
+def _undo(args: Args, client: Caller) -> Shown | int:
     refuse((args.id is None) == (args.by is None), "name a memory, or an author with --by")
     refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
     request = args.present("id", "kind", "number", "by", "since", "dry_run")
+    if args.by is not None and not (args.yes or args.dry_run):
+        refuse(args.json, f"cannot ask with --json: {_ASK}")
+        would = client.call("POST /api/undo", **request | {"dry_run": True})
+        if rows := would["results"]:
+            say(f"{number_of(len(rows), 'change', 'changes')} by {visible(args.by)}:")
+            _show_undone(would, _SHOWN)
+            if not agreed("undo this?", _ASK):
+                return 1
     undone = client.call("POST /api/undo", **request)
-    would = "" if undone["done"] else "would be "
-    lines = [
-        f"{visible(_named(row))}: {would}{row['result']}"
-        + (f"  {_value(row['text'])}" if row.get("text") else "")
-        for row in undone["results"]
-    ]
-    if not undone["done"] and any(row["result"].startswith("deleted") for row in undone["results"]):
+    return lambda: _show_undone(undone, None)
+
+
+def _show_undone(undone: Mapping[str, Any], limit: int | None) -> None:
+    rows, would = undone["results"], "" if undone["done"] else "would be "
+    for row in rows[:limit]:
+        text = f"  {_value(row['text'])}" if row.get("text") else ""
+        print(f"{visible(_named(row))}: {would}{row['result']}{text}")
+    if limit is not None and len(rows) > limit:
+        print(f"and {len(rows) - limit:,} more")
+    if not rows:
+        print("nothing to undo")
+    if would and any(row["result"].startswith("deleted") for row in rows):
         say("what is deleted is forgotten, and cannot come back")
-    return lambda: print("\n".join(lines) or "nothing to undo")
 
 
 VERBS: Final = {
@@ -273,10 +288,11 @@ VERBS: Final = {
         --to N = number  a version, numbered by thermocline history
         --by AUTHOR     undo what a program (claude-code, cli) or user wrote
         --since TIME    with --by: 2h, 7d, or a date and time
+        --yes           with --by: do not ask
         --dry-run       change nothing, and show what would be undone""",
         note=(
             "Undoing a change twice redoes it. What --by deletes is forgotten and cannot come\n"
-            "back: look first with --dry-run."
+            "back: it shows what would be undone, and asks."
         ),
     ),
 }

@@ -233,8 +233,18 @@ class Scope(msgspec.Struct, frozen=True):
         async with self.store() as store:
             return await store.read(work, seconds=seconds)
 
-    async def write(self, work: Callable[[Transaction], T], *, create: bool = False) -> T:
-        """Change the agent's memory in one transaction; `create` as for `store`."""
+    async def write(
+        self, work: Callable[[Transaction], T], *, create: bool = False, trial: bool = False
+    ) -> T:
+        """Change the agent's memory in one transaction; `create` as for `store`.
+
+        With `trial` the change of an agent that does not exist is tried on an empty memory first: a
+        change that is refused creates no agent.
+        """
+        if trial:
+            async with self.store(trial=True) as store:
+                if not store.exists:
+                    await store.write(work)
         async with self.store(create=create) as store:
             return await store.write(work)
 

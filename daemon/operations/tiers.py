@@ -128,7 +128,7 @@ async def add(scope: Scope, path: CategoryPath, desc: str = "") -> schemas.Categ
         tx.keep_category = check_category(path, tx.rules.tree.max_depth, field="path")
         return tx.keep_category, tx.keep_category in after.keys() - before.keys()
 
-    added, is_new = await scope.write(apply, create=True)
+    added, is_new = await scope.write(apply, create=True, trial=True)
     return schemas.CategoryAdded(added, True, is_new)
 
 
@@ -263,7 +263,11 @@ async def update(scope: Scope, key: schemas.HotKey, body: Json) -> schemas.HotUp
     Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
     `task` with a `text`, a `project` with a `name`. What takes more than its share is refused.
     """
-    await scope.write(lambda tx: hot_rows.update(tx, key, body, by_hand=True), create=True)
+
+    def apply(tx: Transaction) -> None:
+        hot_rows.update(tx, key, body, by_hand=True)
+
+    await scope.write(apply, create=True, trial=True)
     warning = secret_warning(secrets_in(body))
     return schemas.HotUpdated(key, UNSET if warning is UNSET else [warning])
 

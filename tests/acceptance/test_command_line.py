@@ -375,7 +375,11 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell):
     assert shell.json("get", key)["writer"] == f"uid:{os.getuid()} cli"
     told = shell.out("undo", "--by", "cli", "--since", "2h", "--dry-run")
     assert told == f"memory {key[:8]}: would be deleted  Ana drinks coffee\n"
-    done = shell.out("undo", "--by", "cli", "--since", "2h")
+    asked = shell.run("undo", "--by", "cli", "--since", "2h", code=2)
+    assert asked.stdout == told
+    assert "cannot ask without a terminal" in asked.stderr
+    assert shell.json("get", key)["id"] == key
+    done = shell.out("undo", "--by", "cli", "--since", "2h", "--yes")
     assert done == f"memory {key[:8]}: deleted\n"
     assert shell.json("history", "--conflicts")["results"] == []
 
@@ -584,7 +588,7 @@ def test_undoing_what_a_program_wrote_restores_the_name_that_was_told_before(
     eventually(lambda: name() == "Renske", "the first turn was read")
     call_as("claude-code", "My name is Eve.")
     eventually(lambda: name() == "Eve", "the turn was read")
-    shell.out("undo", "--by", "claude-code", "--since", "1h")
+    shell.out("undo", "--by", "claude-code", "--since", "1h", "--yes")
     assert name() == "Renske"
 
 

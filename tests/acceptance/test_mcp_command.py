@@ -107,7 +107,7 @@ def test_what_a_client_stores_is_undone_by_its_name(session, shared_daemon):
     writers = {one["text"]: one["writer"] for one in shell.json("list")["results"]}
     assert writers["The lock keeper is called Otto"].endswith(" zed-editor")
     assert writers["The lock opens at six"].endswith(" codx")
-    shell.run("undo", "--by", "zed-editor", "--since", "1h")
+    shell.run("undo", "--by", "zed-editor", "--since", "1h", "--yes")
     assert [one["text"] for one in shell.json("list")["results"]] == ["The lock opens at six"]
 
 

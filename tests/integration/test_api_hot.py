@@ -171,3 +171,14 @@ def test_a_finished_task_is_not_pending(call):
     page = call("GET", "/api/hot/markdown").text
     assert "- [PENDING] brew it" in page
     assert "buy tea" not in page
+
+
+def test_a_change_that_is_refused_creates_no_agent(shared_daemon, call):
+    for target, body in (
+        ("/api/hot/lesson", {"text": ""}),
+        ("/api/hot/identity", {"about": "x" * 9_000}),
+        ("/api/tree", {"path": "/".join("abcdefgh")}),
+    ):
+        assert call("PUT", target, body).status in (400, 409, 413), target
+    with shared_daemon.client() as client:
+        assert call.agent not in client.status().agents
