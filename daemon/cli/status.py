@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # A narrow terminal cuts lines at their end: what may need somebody comes first.
 _HEAD: Final = (
-    "open agent", "memories", "sync", "upkeep", "", "disk", "files", "warm", "cold", "hot state",
-    "tree", "pairs",
+    "open agent", "memories", "sync", "upkeep", "", "disk", "files", "warm", "archived",
+    "hot state", "tree", "pairs",
 )  # fmt: skip
 _BAR_CELLS: Final = 10
 # The exit code of every verb when no daemon answers.

@@ -196,7 +196,7 @@ def analyse(tree: Tree, totals: tuple[int, int], limits: TreeLimits, now: float)
     largest = sorted((path for path in counts if counts[path]), key=lambda path: -counts[path])
     nodes, levels = f"{len(tree) + 1} of {limits.max_nodes}", f"{depth(tree)} of {limits.max_depth}"
     taken = f"{size(tree, limits):,} of {limits.max_size_bytes:,}"
-    memories = f"{warm + cold:,} memories: {warm:,} warm, {cold:,} cold"
+    memories = f"{warm + cold:,} memories: {warm:,} warm, {cold:,} archived"
     findings = [
         f"{nodes} categories, {levels} levels, {taken} bytes",
         f"{memories}; {warm + cold - filed:,} in no category",

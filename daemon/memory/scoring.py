@@ -1,4 +1,4 @@
-"""How much a memory is worth now, its tier, and which of the warm memories become cold.
+"""How much a memory is worth now, its tier, and which of the warm memories are archived.
 
 The formula is EvoClaw's. Its setting is called a half life but is the time constant: after
 `half_life_days` a memory keeps 1/e = 0.368 of its score, not one half.

@@ -3,6 +3,7 @@
 import ast
 import functools
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,13 @@ def test_a_folder_imports_only_what_the_table_allows():
         for path in (ROOT / folder).rglob("*.py"):
             more = MAY_IMPORT.get(str(path.relative_to(ROOT)), set())
             assert reached(path) <= MAY_IMPORT[folder] | more, path
+
+
+def test_no_module_is_loaded_twice_by_a_bare_import():
+    bare = re.compile(r"^ *(?:from|import) (?:daemon|sync|tui)[ .\n]", re.MULTILINE)
+    for top in ("daemon", "sync", "tui", "tests", "examples"):
+        for path in (ROOT / top).rglob("*.py"):
+            assert not bare.search(path.read_text(encoding="utf-8")), path
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -84,10 +84,10 @@ class OverviewView(View):
             yield _panel(Static(id="verdict"), id="health", title="Health")
             with Container(id="numbers"):
                 yield _panel(
-                    Gauge("hot", label_columns=5, detail_columns=13, color="accent", id="hot"),
-                    Gauge("warm", label_columns=5, detail_columns=13, color="warning", id="warm"),
-                    Facts(5, id="cold"),
-                    Gauge("tree", label_columns=5, detail_columns=13, color="success", id="tree"),
+                    Gauge("hot", label_columns=7, detail_columns=13, color="accent", id="hot"),
+                    Gauge("warm", label_columns=7, detail_columns=13, color="warning", id="warm"),
+                    Facts(7, id="archive"),
+                    Gauge("tree", label_columns=7, detail_columns=13, color="success", id="tree"),
                     title="Memory",
                 )
                 yield _panel(Facts(_LABEL, id="replica"), title="Replica")
@@ -173,7 +173,8 @@ class OverviewView(View):
             self.query_one("#warm", Gauge).set_bytes(agent.warm_bytes, agent.warm_max_bytes)
             most = self._stats.tree.max_nodes if self._stats else 0
             self.query_one("#tree", Gauge).set_count(agent.tree_nodes, most)
-            facts["cold"] = iter([("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")])
+            size = f"{agent.cold:,}, no cap; {agent.warm:,} are warm"
+            facts["archive"] = iter([("archive", size)])
             facts["replica"] = self._replica(agent)
             facts["work"] = self._work(agent.upkeep)
             facts["files"] = self._indexed(agent)

@@ -222,7 +222,7 @@ class TreeView(ResourceView):
                 [
                     Column("Category", 0, self._label),
                     Column("Warm", 5, lambda row: count(row.warm), right=True),
-                    Column("Cold", 6, lambda row: count(row.cold), right=True),
+                    Column("Archive", 7, lambda row: count(row.cold), right=True),
                     Column("Used", 6, used, least=50, right=True),
                 ],
                 lambda row: row.path,
