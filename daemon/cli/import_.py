@@ -54,17 +54,26 @@ def _import(args: Args, client: Caller) -> None:
     if args.db_url or args.path == "-":
         _run_whole(args, client, token)
         return
+    sending = _send_path(args, client)
+    if len(sending.others) == 1 and not sending.reports[""].read:
+        # The agent's name elsewhere need not be its name here.
+        sending = _send_path(args, client, *sending.others)
+    _show_all(args, sending.reports, sorted(sending.others))
+
+
+def _send_path(args: Args, client: Caller, renamed: str | None = None) -> _Sending:
+    """Send what the path has; that of the agent `renamed` too goes to the agent of the command."""
     from ..importers.source import SourcePath  # noqa: PLC0415 - no other verb needs the readers
 
     path = Path(args.path).expanduser().resolve()
-    with SourcePath(path) as source, _Sending(args, client) as sending:
+    with SourcePath(path) as source, _Sending(args, client, renamed) as sending:
         if not source.is_folder and not source.stat.st_size:
             raise WrongUsage(f"{args.path} is empty")
         sending.format, reading = _reading(args, source)
         for entry in reading:
             sending.take(entry)
         sending.send()
-    _show_all(args, sending.reports, sorted(sending.others))
+    return sending
 
 
 def _reading(
@@ -164,8 +173,9 @@ class _Report:
 class _Sending:
     """Sends the entries in parts that the daemon accepts, and adds up the answers."""
 
-    def __init__(self, args: Args, client: Caller) -> None:
+    def __init__(self, args: Args, client: Caller, renamed: str | None = None) -> None:
         self._args = args
+        self._renamed = renamed
         self._clients = {"": client}
         self._waiting: list[SourceEntry] = []
         self._size = 0
@@ -235,7 +245,7 @@ class _Sending:
     def _whose(self, agent: str) -> str | None:
         """Under which agent something is reported: "" is the one of the command line."""
         named = self._args.agent
-        if agent in ("", named) or (agent == "default" and named is None):
+        if agent in ("", named, self._renamed) or (agent == "default" and named is None):
             return ""
         if named is None:
             return agent
@@ -318,7 +328,10 @@ def _run_whole(args: Args, client: Caller, token: str | None) -> None:
 def _show_all(args: Args, reports: dict[str, _Report], others: list[str]) -> None:
     """Print the reports; `others` are agents that were not asked for."""
     if others and not reports[""].read:
-        hint = f"leave out --agent-id, or give one of its agents: {', '.join(others)}"
+        hint = (
+            f"leave out --agent-id, give one of its agents ({', '.join(others)}),"
+            " or the folder of one as PATH"
+        )
         raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)
     used = {
         agent: report
@@ -392,7 +405,7 @@ VERBS: Final = {
             "later, and forgotten memories stay forgotten. Secrets are replaced by a mark. Every\n"
             "turn of a conversation is kept as it was said, without tools and their output;\n"
             "--distil keeps only statements. All agents of a workspace are imported unless\n"
-            "--agent-id names one.\n"
+            "--agent-id names one; the only agent of a workspace is imported into the named one.\n"
             f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
             f"formats of single files:\n  {', '.join(_FILES)}\n"
             "examples:\n"

@@ -485,10 +485,18 @@ def test_what_another_system_also_has_is_named(shell, tmp_path):
     database(tmp_path / "prof.db", PROFCLAW)
     left_out = shell.json("import", str(tmp_path))["left_out"]
     assert any("data of profclaw: import it with --format profclaw" in each for each in left_out)
-    workspace = tmp_path / "workspace"
-    written(workspace / "memory" / "warm-memory.json", "[]")
+
+
+def test_the_only_agent_of_a_workspace_is_imported_into_the_named_one(shell, tmp_path):
+    fact = json.dumps([{"id": "f1", "text": "The sluice opens at dawn", "category": "canal"}])
+    workspace, named = tmp_path / "workspace", ("--agent-id", "warden")
+    written(workspace / "memory" / "warm-memory.json", fact)
+    for number in (1, 0):
+        assert shell.json(*named, "import", workspace)["stored"].get("memory", 0) == number
+    assert [one["id"] for one in shell.json(*named, "list")["results"]] == ["f1"]
+    written(workspace / "memory" / "scout" / "warm-memory.json", fact)
     refusal = shell.run("--agent-id", "nobody", "import", workspace, code=1).stderr
-    assert "leave out --agent-id, or give one of its agents: default" in refusal
+    assert "one of its agents (default, scout), or the folder of one as PATH" in refusal
 
 
 def test_a_release_with_other_columns_reads_the_same(shell, tmp_path):
