@@ -227,6 +227,8 @@ class Intake:
             else:
                 data |= counted
         edited = at if dated else None
+        if "merged_into" in data:
+            editable |= {"merged_into"}
         return self._offer(memory_rows.KIND, memory.id, data, editable, unedited=at, at=edited)
 
     def _link(self, target: str | None, ids: set[str]) -> str | None:

@@ -285,6 +285,8 @@ def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
         for name in mine.keys() & other.keys()
         if name not in _INCIDENTAL
         and mine[name][1] != other[name][1]
+        # A device, or an import, knew its own earlier value.
+        and mine[name][0][1] != other[name][0][1]
         and was.get(name, nothing)[0] not in {mine[name][0], other[name][0]}
     ]
 

@@ -64,7 +64,7 @@ def test_a_turn_is_stored_whatever_has_the_same_text(call, take):
     assert take(memories=turns)["skipped"] == {"already there": 2}
 
 
-def test_what_changed_at_its_source_is_changed_field_by_field(take, memory):
+def test_what_changed_at_its_source_is_changed_field_by_field(call, take, memory):
     take(memories=[FACT | {"tags": ["b", "a"], "subject": "server"}])
     changed = FACT | {"tags": ["c"], "subject": "server", "importance": 0.4, "updated_at": LATER}
     assert take(memories=[changed])["stored"] == {"memory": 1}
@@ -72,6 +72,7 @@ def test_what_changed_at_its_source_is_changed_field_by_field(take, memory):
     assert (first["tags"], first["importance"], first["subject"]) == (["c"], 0.4, "server")
     assert first["updated_at"] == LATER
     assert first["created_at"] == THEN
+    assert call.ok("GET", "/api/history?conflicts=true")["results"] == []
     # Without a later time of its own it is an older version.
     older = FACT | {"text": "The garage server has 32 GB", "updated_at": THEN}
     report = take(memories=[older])
@@ -123,6 +124,17 @@ def test_a_link_is_kept_only_to_a_memory_that_is_there(call, take, memory):
     assert listed(call).keys() == {"fact0001", "fact0002", "fact0003", "fact0004"}
     take(memories=[FACT | {"id": "fact0006", "text": "Al", "merged_into": "fact0004"}])
     assert "fact0006" not in listed(call)
+
+
+def test_what_its_source_has_merged_since_is_merged_unless_it_was_unmerged_here(call, take):
+    other = FACT | {"id": "fact0002", "text": "The garage has a server of 64 GB"}
+    merged = [FACT | {"merged_into": "fact0002"}, other]
+    take(memories=[FACT, other])
+    assert take(memories=merged)["stored"] == {"memory": 1}
+    assert listed(call).keys() == {"fact0002"}
+    call.ok("POST", "/api/memory/fact0001/unmerge")
+    assert take(memories=merged)["stored"] == {}
+    assert listed(call).keys() == {"fact0001", "fact0002"}
 
 
 def test_what_was_forgotten_does_not_come_back(call, take):
