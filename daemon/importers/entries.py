@@ -88,7 +88,7 @@ class EntryBuilder:
         """
         if not isinstance(text, str) or not text.strip():
             return
-        text = text.strip()
+        text = text.strip().lstrip("\ufeff")
         if len(text) > _TEXT_BYTES // 4 and len(text.encode(errors="replace")) > _TEXT_BYTES:
             self.fault(f"{key}: cut to {_TEXT_BYTES:,} bytes")
             text = text.encode(errors="replace")[:_TEXT_BYTES].decode(errors="ignore")

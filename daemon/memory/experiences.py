@@ -51,6 +51,17 @@ class Experience(msgspec.Struct, frozen=True, kw_only=True):
         return min(1.0, max(self.weight, _LEAST_WEIGHT) * exp2(-halvings))
 
     @property
+    def summary(self) -> str:
+        """Its intent and its solution, which may only repeat the intent."""
+        solution = self.solution
+        repeated = isinstance(solution, dict) and ":".join(map(str, solution.values()))
+        if not solution or repeated == self.intent:
+            return self.intent
+        if not isinstance(solution, str):
+            solution = msgspec.json.encode(solution).decode()
+        return f"{self.intent} → {solution}"
+
+    @property
     def whole_at(self) -> float:
         """The time at which its weight was or would have been 1, by the default half-life."""
         return self.last_used_at + seconds_from_whole(self.weight)

@@ -77,10 +77,8 @@ class Hit(msgspec.Struct, frozen=True):
         match self.item:
             case Pair(key=key, value=value):
                 return f"{key}: {value}"
-            case Experience(intent=intent, solution=solution):
-                return f"{intent} → {solution}" if isinstance(solution, str) else intent
-            case Entity() as entity:
-                return entity.summary
+            case Entity() | Experience():
+                return self.item.summary
             case OwnEntry(item=Skill(description=description)):
                 return description
             case OwnEntry(item=entry):

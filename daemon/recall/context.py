@@ -272,12 +272,7 @@ def _pairs(reading: BlockReading) -> Iterable[BlockItem]:
 def _experiences(reading: BlockReading) -> Iterable[BlockItem]:
     for hit in reading.hits("experience", _EXPERIENCES):
         experience: Experience = hit.item
-        solution = experience.solution
-        if not isinstance(solution, str):
-            # The solution of an observed experience may only repeat its intent.
-            repeats = isinstance(solution, dict) and [*solution.values()] == [experience.intent]
-            solution = "" if repeats else msgspec.json.encode(solution).decode()
-        text = f"[{experience.type}] {experience.intent}" + (f" → {solution}" if solution else "")
+        text = f"[{experience.type}] {experience.summary}"
         quoted = bool(experience.conversation)
         at = experience.last_used_at
         yield _result(hit, text, "thermocline experiences", at, id=experience.id, quoted=quoted)

@@ -499,6 +499,12 @@ def test_the_only_agent_of_a_workspace_is_imported_into_the_named_one(shell, tmp
     assert "one of its agents (default, scout), or the folder of one as PATH" in refusal
 
 
+def test_a_byte_order_mark_is_no_part_of_a_text(shell, tmp_path):
+    line = json.dumps({"text": "\ufeffThe attic is dry"})
+    shell.run("import", written(tmp_path / "texts.jsonl", line))
+    assert [one["text"] for one in shell.json("list")["results"]] == ["The attic is dry"]
+
+
 def test_a_release_with_other_columns_reads_the_same(shell, tmp_path):
     path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
     with closing(sqlite3.connect(path)) as db:

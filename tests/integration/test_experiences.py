@@ -96,6 +96,7 @@ def test_recall_and_the_context_block_know_them(call):
     found = call.ok("GET", "/api/recall?query=why+does+the+deploy+hang")
     assert [(one["id"], one["source"]) for one in found["results"]] == [(made["id"], "experience")]
     assert found["searched"]["experience"] == 1
+    assert found["results"][0]["text"] == f'{HANGS["intent"]} → {{"command":"make restart"}}'
     text = call.ok("GET", "/api/context?query=why+does+the+deploy+hang")["text"]
     assert '[error_recovery] the deploy hangs on the queue → {"command":"make restart"}' in text
     assert "make restart" not in call.ok("GET", "/api/context?query=elephants").get("text", "")
