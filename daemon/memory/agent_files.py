@@ -276,7 +276,7 @@ def line_count(text: str) -> int:
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return None
 

@@ -23,6 +23,14 @@ def test_any_line_is_an_entry_or_none(line):
     skill_index(line)
 
 
+def test_the_first_line_of_a_file_with_a_byte_order_mark_is_an_entry():
+    line = json.dumps({"type": "insight", "lesson": "oil the hinge", "context": "door"})
+    reflection = reflection_of(line)
+    assert reflection is not None
+    assert reflection_of(f"\ufeff{line}") == reflection
+    assert skill_index('\ufeff{"tea": "brew"}') == {"tea": "brew"}
+
+
 def test_no_id_leads_out_of_the_folder():
     for name in [
         "..", ".", "../x", "a/b", "/etc/x", "", ".hidden", "a\nb", "a\0b", "x" * 300, "\ud800",
