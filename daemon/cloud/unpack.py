@@ -10,11 +10,14 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from thermocline.sync import restamped
+
 from ..config.settings import Rules
 from ..errors import translate_os
 from ..files.walker import Skipped
 from ..store import apply
 from ..store.apply import rows_in
+from ..store.kinds import kind_of
 from . import archive
 from .account import CREDENTIALS_FILE
 from .archive import Manifest
@@ -88,22 +91,27 @@ async def _restore(
 ) -> tuple[int, Path | None]:
     staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
     try:
-        refused = await _unpack(file, staging, opened)
+        refused = await _unpack(file, staging, opened, place.agent)
         return refused, place.swap(place.free_name())
     finally:
         await staging.discard()
         await staging.close()
 
 
-async def _unpack(file: Path, staging: Staging, opened: Callable[[], BinaryIO] | None) -> int:
+async def _unpack(
+    file: Path, staging: Staging, opened: Callable[[], BinaryIO] | None, agent: str
+) -> int:
     """Make a complete folder of an archive, durably; count the rows that were refused."""
     await staging.begin()
-    archive.read(file, staging.folder, opened=opened)
+    manifest = archive.read(file, staging.folder, opened=opened).manifest
     lines, refused = staging.folder / archive.ROWS, 0
     with lines.open("rb") as content:
         rows = rows_in(content)
         while group := list(islice(rows, _AT_ONCE)):
             good = [row for row in group if row is not None]
+            if agent != manifest.agent:
+                # It never had the stamps of the archive's devices.
+                good = [restamped(row, "import", (), kind_of(row.kind).sets) for row in good]
             applied = await staging.write(lambda tx, good=good: apply.apply(tx, good))  # type: ignore[misc]
             refused += len(group) - len(good) + applied.refused
     lines.unlink()

@@ -105,6 +105,22 @@ def test_an_export_that_another_device_imports_does_not_pass_for_a_copied_device
     assert "device_copied" not in here.problems()
 
 
+def test_an_archive_restored_as_another_agent_makes_no_device_a_copied_one(pair, world, tmp_path):
+    here, _, key = pair
+    file, before = here.backup(tmp_path / "a.tar.gz"), (here.state / "device.json").read_text()
+    other = world.make()
+    world.begin(f"{here.agent}-other")
+    for device in world.devices:
+        device.put_pair("size", "small")
+        device.sync()
+    other.agent = here.agent
+    other.restore_file(file)
+    other.start().sync()
+    other.kill()
+    assert world.heal().memories[key]["text"] == "the ferry leaves at nine"
+    assert (here.state / "device.json").read_text() == before
+
+
 @pytest.mark.parametrize(
     "left",
     [
