@@ -290,6 +290,8 @@ class Intake:
                 continue
             kind = offered[0].kind
             there = sum(map(self._is_there, offered))
+            if self._writer is not None:
+                self._note_author(offered)
             done = apply.apply(self.tx, offered, why="import")
             if offered is deletions:
                 self.skip(DELETED, done.changed)
@@ -301,6 +303,14 @@ class Intake:
             self.skip(LATER, unchanged - there)
             if done.refused:
                 self.report.note(kind, f"{done.refused} invalid rows")
+
+    def _note_author(self, offered: Sequence[Row]) -> None:
+        """Record who makes rows that are new here, for undoing; a memory says so itself."""
+        kind = kind_of(offered[0].kind)
+        if kind.history and kind is not memory_rows.KIND:
+            for row in offered:
+                if rows.load(self.tx.db, kind, row.id) is None:
+                    rows.note_mark(self.tx, *row.key, rows.CREATED)
 
     def _is_there(self, row: Row) -> bool:
         ours = kind_of(row.kind).load(self.tx.db, row.id)

@@ -191,6 +191,20 @@ def test_lessons_are_imported_once_and_follow_their_source(call, take):
     assert call.ok("GET", "/api/experiences/lesson01")["success_score"] == 1.0
 
 
+def test_an_import_is_undone_whole_by_its_author(call, take):
+    hot = {"critical_lessons": ["Ask before paying"], "identity": {"agent_name": "Nova"}}
+    take(memories=[FACT], experiences=[LESSON])
+    take(text=hot, name="hot-memory-state.json", written_at=THEN)
+    take(text={"root": {"desc": ""}, "attic": {"desc": "Boxes"}}, name="memory-tree.json")
+    author = call.ok("GET", "/api/memory/fact0001")["writer"]
+    call.ok("POST", "/api/undo", {"by": author, "since": "1h"})
+    assert listed(call) == {}
+    assert call.ok("GET", "/api/experiences")["experiences"] == []
+    state = call.ok("GET", "/api/hot")["state"]
+    assert (state["identity"], state["critical_lessons"]) == ({}, [])
+    assert "attic" not in call.ok("GET", "/api/tree")["tree"]
+
+
 def test_a_description_replaces_only_a_title(call, take):
     call.ok("POST", "/api/memory", {"text": "The plane is sharp", "category": "craft/wood"})
     tree = {"root": {"desc": ""}, "craft": {"desc": "Handwork", "last_access": THEN}}
