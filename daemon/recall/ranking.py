@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -23,12 +25,20 @@ _LEAST_SHARE: Final = 0.05
 _STEP: Final = 0.001
 _PLACES: Final = 3
 _GROWTH: Final = 1.5
+# A candidate of which better ones have said more than this share has this share of its relevance
+# left; so many of the best are compared.
+_REPEATED: Final = 0.9
+_YIELDS: Final = 0.8
+_COMPARED: Final = 16
 # An answer is sure from this relevance on: measured, so that four of five first results that are
 # sure are right (`tests/benchmarks/recall_quality.py`).
 _SURE: Final = 0.42
 
 # A term of the mark in place of a secret, "[password removed]".
 _REMOVED: Final = " remov "
+
+# Relevance, time of telling, key, and index in the pool.
+_Place: TypeAlias = tuple[float, float, int, int]
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -60,13 +70,14 @@ def rank(
     """The candidates, most relevant first; among equals the newest first.
 
     A replaced memory comes after its replacement; with `once`, which asks for
-    what used to be true, before it.
+    what used to be true, before it. What better candidates have said already
+    yields to what says more.
     """
     entries = pool.entries
     matches, by = _with_replaced(pool, signals, once=once)
     least = _LEAST_SHARE * max(matches, default=0.0)
     whole = weights.match + weights.recency + weights.importance
-    order: list[tuple[float, float, int, int]] = []
+    order: list[_Place] = []
     for at, match in enumerate(matches):
         if match <= 0.0 or match < least:
             continue
@@ -76,12 +87,36 @@ def rank(
             relevance = (relevance + weights.importance * entry.importance) / whole
         order.append((round(relevance, _PLACES), entry.created_at, entry.key, at))
     order.sort(reverse=True)
+    order[:_COMPARED] = _with_repeats(order[:_COMPARED], entries, by)
+    order.sort(reverse=True)
     # Only the first of them are read.
     for relevance, _, _, at in order:
         entry, match = entries[at], matches[at]
         recency = recency_of(entry, now, decay)
         sure = any(is_sure(pool, signals, answer, match) for answer in by.get(at, (at,)))
         yield Ranked(at, relevance, match, recency, entry.importance, sure)
+
+
+def _with_repeats(
+    order: Sequence[_Place], entries: Sequence[Candidate], replacing: Mapping[int, Sequence[int]]
+) -> Iterator[_Place]:
+    """The best candidates, those with less relevance that add nothing to the ones before them.
+
+    Of several memories with the same words the first answers, and the next place is worth more
+    to another. What comes before something by `replacing` keeps its place.
+    """
+    bags = [frozenset(entries[at].terms.split()) for _, _, _, at in order]
+    spread = Counter(chain.from_iterable(bags))
+    worth = {term: math.log1p(len(bags) / count) for term, count in spread.items()}
+    told: set[str] = set()
+    for place, bag in zip(order, bags, strict=True):
+        relevance, created_at, key, at = place
+        repeated = math.fsum(map(worth.__getitem__, bag & told))
+        whole = math.fsum(map(worth.__getitem__, bag))
+        told |= bag
+        if not replacing.get(at) and repeated > _REPEATED * whole:
+            relevance = round(_YIELDS * relevance, _PLACES)
+        yield relevance, created_at, key, at
 
 
 def matches_of(pool: Pool, signals: Signals) -> list[float]:

@@ -319,6 +319,19 @@ def test_a_newer_statement_about_something_else_replaces_nothing(call, right, ot
     assert texts(recall(call, query))[0] == right
 
 
+def test_what_repeats_a_better_result_yields_to_what_says_more(call):
+    other = "Tallow is what the ferry line paints the hull of Gannet with"
+    copies = "Gannet deploys from the branch live at ten", "At ten gannet deploys from branch live."
+    for text in (other, *copies):
+        call.store(text, force=True)
+    query = "which branch is live for gannet and what about its hull"
+    answer = recall(call, query, limit=3)
+    assert texts(answer)[0] in copies
+    assert texts(answer)[1] == other
+    relevances = [result["relevance"] for result in answer["results"]]
+    assert relevances == sorted(relevances, reverse=True)
+
+
 def test_a_name_that_looks_like_a_form_of_in_is_a_name(call):
     for text in (
         "Back in Ghent in the spring, in a flat in the old town",
