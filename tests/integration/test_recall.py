@@ -321,7 +321,10 @@ def test_a_newer_statement_about_something_else_replaces_nothing(call, right, ot
 
 def test_what_repeats_a_better_result_yields_to_what_says_more(call):
     other = "Tallow is what the ferry line paints the hull of Gannet with"
-    copies = "Gannet deploys from the branch live at ten", "At ten gannet deploys from branch live."
+    copies = (
+        "Gannet deploys from the branch live at ten",
+        "At ten gannet deploys from the branch live.",
+    )
     for text in (other, *copies):
         call.store(text, force=True)
     query = "which branch is live for gannet and what about its hull"
