@@ -328,10 +328,8 @@ def _run_whole(args: Args, client: Caller, token: str | None) -> None:
 def _show_all(args: Args, reports: dict[str, _Report], others: list[str]) -> None:
     """Print the reports; `others` are agents that were not asked for."""
     if others and not reports[""].read:
-        hint = (
-            f"leave out --agent-id, give one of its agents ({', '.join(others)}),"
-            " or the folder of one as PATH"
-        )
+        names = ", ".join(others)
+        hint = f"leave out --agent-id, give one of {names}, or the folder of one as PATH"
         raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)
     used = {
         agent: report

@@ -106,12 +106,8 @@ class Intake:
 
     def _restamped(self, kind: Kind, some: Sequence[Row]) -> list[Row]:
         known = kind.table.load_all(self.tx.db, kind.name, [row.id for row in some])
-        result = []
-        for row in some:
-            ours = known.get(row.id)
-            issued = () if ours is None else ours.clocks.stamps
-            result.append(restamped(row, _IMPORT, issued, kind.sets))
-        return result
+        issued = {key: row.clocks.stamps for key, row in known.items()}
+        return [restamped(row, _IMPORT, issued.get(row.id, ()), kind.sets) for row in some]
 
     def memories(
         self,

@@ -263,11 +263,9 @@ async def update(scope: Scope, key: schemas.HotKey, body: Json) -> schemas.HotUp
     Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
     `task` with a `text`, a `project` with a `name`. What takes more than its share is refused.
     """
-
-    def apply(tx: Transaction) -> None:
-        hot_rows.update(tx, key, body, by_hand=True)
-
-    await scope.write(apply, create=True, trial=True)
+    await scope.write(
+        lambda tx: hot_rows.update(tx, key, body, by_hand=True), create=True, trial=True
+    )
     warning = secret_warning(secrets_in(body))
     return schemas.HotUpdated(key, UNSET if warning is UNSET else [warning])
 

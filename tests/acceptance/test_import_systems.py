@@ -496,7 +496,7 @@ def test_the_only_agent_of_a_workspace_is_imported_into_the_named_one(shell, tmp
     assert [one["id"] for one in shell.json(*named, "list")["results"]] == ["f1"]
     written(workspace / "memory" / "scout" / "warm-memory.json", fact)
     refusal = shell.run("--agent-id", "nobody", "import", workspace, code=1).stderr
-    assert "one of its agents (default, scout), or the folder of one as PATH" in refusal
+    assert "give one of default, scout, or the folder of one as PATH" in refusal
 
 
 def test_a_byte_order_mark_is_no_part_of_a_text(shell, tmp_path):
