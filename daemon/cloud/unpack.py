@@ -111,7 +111,7 @@ async def _unpack(
             good = [row for row in group if row is not None]
             if agent != manifest.agent:
                 # It never had the stamps of the archive's devices.
-                good = [restamped(row, "import", (), kind_of(row.kind).sets) for row in good]
+                good = [restamped(row, apply.IMPORT, (), kind_of(row.kind).sets) for row in good]
             applied = await staging.write(lambda tx, good=good: apply.apply(tx, good))  # type: ignore[misc]
             refused += len(group) - len(good) + applied.refused
     lines.unlink()

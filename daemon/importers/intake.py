@@ -37,8 +37,6 @@ LATER: Final = "changed here later"
 _LINES: Final = 200
 _MORE: Final = "and more, beyond the limit of this report"
 _AT_ONCE: Final = 500
-# The device in stamps of imported content, so that each device makes the same stamps.
-_IMPORT: Final = "import"
 # The fields of a memory that people edit; other differences are derived, or damage.
 EDITABLE: Final = frozenset(
     (
@@ -107,7 +105,7 @@ class Intake:
     def _restamped(self, kind: Kind, some: Sequence[Row]) -> list[Row]:
         known = kind.table.load_all(self.tx.db, kind.name, [row.id for row in some])
         issued = {key: row.clocks.stamps for key, row in known.items()}
-        return [restamped(row, _IMPORT, issued.get(row.id, ()), kind.sets) for row in some]
+        return [restamped(row, apply.IMPORT, issued.get(row.id, ()), kind.sets) for row in some]
 
     def memories(
         self,
@@ -143,7 +141,7 @@ class Intake:
                 name: v for name, v in msgspec.structs.asdict(experience).items() if v is not None
             }
             key, data["tags"] = data.pop("id"), sorted(experience.tags)
-            at = stamp_at(min(experience.created_at, self.tx.now)), _IMPORT
+            at = stamp_at(min(experience.created_at, self.tx.now)), apply.IMPORT
             edits = frozenset({"intent", "solution", "tags"})
             offered.append(self._offer(experiences.EXPERIENCES.kind, key, data, edits, unedited=at))
         self._apply(offered)
@@ -196,7 +194,7 @@ class Intake:
     def _memory(
         self, memory: Memory, ids: set[str], editable: frozenset[str], *, dated: bool
     ) -> Row | None:
-        writer = self._writer or memory.writer or _IMPORT
+        writer = self._writer or memory.writer or apply.IMPORT
         memory = msgspec.structs.replace(
             memory,
             writer=writer,
@@ -210,7 +208,7 @@ class Intake:
         missing = memory.access_count - uses_here
         before = rows.load(self.tx.db, memory_rows.KIND, memory.id)
         brought = before.data.get("access_count", 0) if before is not None else 0
-        at = stamp_at(min(memory.updated_at, self.tx.now)), _IMPORT
+        at = stamp_at(min(memory.updated_at, self.tx.now)), apply.IMPORT
         if missing > 0:
             counted: Fields = {"access_count": brought + missing}
             if memory.last_accessed_at is not None:
@@ -240,7 +238,7 @@ class Intake:
         data: Fields,
         editable: frozenset[str],
         *,
-        unedited: Stamp = (0, _IMPORT),
+        unedited: Stamp = (0, apply.IMPORT),
         at: Stamp | None = None,
     ) -> Row | None:
         """The version of a row to apply; None: the memory has it already.
@@ -253,7 +251,7 @@ class Intake:
             self.skip(FORGOTTEN)
             return None
         if at is None and self._edited_at is not None:
-            at = stamp_at(min(self._edited_at, self.tx.now)), _IMPORT
+            at = stamp_at(min(self._edited_at, self.tx.now)), apply.IMPORT
         row = Row(kind=kind.name, id=key, data=data, clocks=Clocks(at=unedited))
         if ours is None:
             return row

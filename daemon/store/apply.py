@@ -48,6 +48,8 @@ INVALID_ROW_ERRORS: Final = (
     sqlite3.InterfaceError,
     sqlite3.ProgrammingError,
 )
+# The device in stamps of imported content, so that each device makes the same stamps.
+IMPORT: Final = "import"
 # After each statement SQLite walks through all pages kept for undoing a savepoint.
 _AT_ONCE: Final = 32
 _ADDED_AT_ONCE: Final = 256
@@ -285,8 +287,8 @@ def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
         for name in mine.keys() & other.keys()
         if name not in _INCIDENTAL
         and mine[name][1] != other[name][1]
-        # A device, or an import, knew its own earlier value.
-        and mine[name][0][1] != other[name][0][1]
+        # An import knows what an earlier one brought; two copies of a device may know less.
+        and {mine[name][0][1], other[name][0][1]} != {IMPORT}
         and was.get(name, nothing)[0] not in {mine[name][0], other[name][0]}
     ]
 
