@@ -1,6 +1,6 @@
-"""A process that receives and opens the pages of a sealed replica, while this one stores the rows.
+"""A process that receives and reads the pages of a replica, while this one stores the rows.
 
-Python uses one processor in a process, and opening a row takes as long as storing it. What the
+Python uses one processor in a process, and opening a sealed row takes as long as storing it. What the
 process does not deliver is received here, with the error that there is. It ends with the process
 that has started it, and gets the token and the keys over their socket alone.
 """
@@ -40,7 +40,7 @@ class PageSource(msgspec.Struct, frozen=True):
     url: str  # complete
     token: str | None
     agent: str
-    keyring: bytes  # as `Keyring.encoded` writes it
+    keyring: bytes = b""  # as `Keyring.encoded` writes it; empty: it is not sealed
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ _decoder: Final = msgspec.msgpack.Decoder(_Answer)
 
 
 class ProcessReplica(Replica):
-    """A sealed replica whose pages another process receives, once it has started.
+    """A replica whose pages another process receives, once it has started.
 
     Each page is asked for in turn, and awaited in the same order. `count` is told what the process
     used of the remote.
@@ -169,6 +169,8 @@ async def _connect(source: PageSource, count: Callable[[Usage], None]) -> Remote
 
 
 def _replica(source: PageSource, remote: Remote) -> Replica:
+    if not source.keyring:
+        return Replica(remote, source.agent)
     from .sealing.keyring import decoded_keyring  # noqa: PLC0415 - it loads PyNaCl
     from .sealing.sealed_rows import SealedRows  # noqa: PLC0415 - likewise
 

@@ -114,7 +114,7 @@ class Restorer:
     `say` receives a line for people at each step, `show` a line that the next line replaces;
     `open_keys` finds the keys of a sealed replica, of which only sealed agents are restored:
     anybody could have put others there. `in_process` has another process receive the pages of a
-    sealed replica, with its keyring.
+    replica, with the keyring of a sealed one.
     """
 
     def __init__(  # noqa: PLR0913 - its collaborators
@@ -339,9 +339,8 @@ class Restorer:
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         with ExitStack() as stack:
-            is_long = rows - held >= WORTH_ROWS and (os.cpu_count() or 1) > 1
-            if is_long and self._keychain is not None:
-                ring = self._keychain.needed().encoded()
+            if rows - held >= WORTH_ROWS and (os.cpu_count() or 1) > 1:
+                ring = b"" if self._keychain is None else self._keychain.needed().encoded()
                 replica = stack.enter_context(self._in_process(replica, ring))
             device = Device(replica.agent, "")
             exchange = Exchange(staging, replica, device, frozenset(), time.time)

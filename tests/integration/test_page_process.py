@@ -75,20 +75,26 @@ def pending(number: int, **data: Any) -> Pending:
     return Pending(row, version_of(row) or "", None)
 
 
-async def fill(remote: Remote, **data: Any) -> Replica:
-    """The sealed replica of an agent, with its rows, one of them with more data."""
+async def fill(remote: Remote, *, sealed: bool, **data: Any) -> Replica:
+    """The replica of an agent, with its rows, one of them with more data."""
     keys = DeviceKeys("d", owner())
-    replica = keys.replica(remote, AGENT)
+    replica = keys.replica(remote, AGENT) if sealed else Replica(remote, AGENT)
     await replica.prepare(time.time())
-    await keys.publish(remote)
+    if sealed:
+        await keys.publish(remote)
     rows = [pending(number) for number in range(ROWS)]
     rows[7] = pending(7, **data)
     await replica.push(rows, Device("d", "d"), 0, time.time())
     return replica
 
 
+@pytest.fixture(params=[True, False], ids=["sealed", "plain"])
+def sealed(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
 @pytest.fixture(params=["file", "server"])
-async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+async def place(request: pytest.FixtureRequest, tmp_path: Path, sealed: bool) -> Any:
     """A filled replica, whose remote counts, and from where another process receives it."""
     url = f"file:{tmp_path / 'replica.db'}"
     inner: Remote = FileRemote(tmp_path / "replica.db")
@@ -96,8 +102,8 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         url = request.getfixturevalue("sqld").url
         inner = await turso.connect(url)
     remote = Counting(inner)
-    replica = await fill(remote, data={"of": VERY_LARGE})
-    yield replica, PageSource(url, None, AGENT, owner().encoded()), remote
+    replica = await fill(remote, sealed=sealed, data={"of": VERY_LARGE})
+    yield replica, PageSource(url, None, AGENT, owner().encoded() if sealed else b""), remote
     await remote.close()
 
 
@@ -158,7 +164,7 @@ async def test_without_the_process_all_is_received_here(place):
         replica.process.wait()
         assert await replica.page(0, ROWS) == expected
         assert await replica.page(0, ROWS) == expected
-    wrong = PageSource("file:/nowhere/at/all", None, AGENT, owner().encoded())
+    wrong = PageSource("file:/nowhere/at/all", None, AGENT, source.keyring)
     with ProcessReplica(here, wrong, lambda _: None) as replica:
         assert await replica.page(0, ROWS) == expected
 
@@ -190,7 +196,7 @@ def test_it_ends_with_the_one_that_has_started_it(tmp_path):
     wait_until(lambda: is_gone(pid), "the process has ended")
 
 
-def test_a_restore_of_many_sealed_rows_starts_and_ends_it(tmp_path, monkeypatch):
+def test_a_restore_of_many_rows_starts_and_ends_it(tmp_path, monkeypatch, sealed):
     began: list[ProcessReplica] = []
 
     class Noted(ProcessReplica):
@@ -200,10 +206,11 @@ def test_a_restore_of_many_sealed_rows_starts_and_ends_it(tmp_path, monkeypatch)
 
     monkeypatch.setattr(join, "WORTH_ROWS", ROWS)
     monkeypatch.setattr(command, "ProcessReplica", Noted)
-    asyncio.run(fill(FileRemote(tmp_path / "replica.db")))
+    asyncio.run(fill(FileRemote(tmp_path / "replica.db"), sealed=sealed))
     url = f"file:{tmp_path / 'replica.db'}"
+    key = RECOVERY_KEY if sealed else None
     outcome = command.from_replica(
-        RestoreRequest(state_dir=tmp_path / "state", url=url, recovery_key=RECOVERY_KEY)
+        RestoreRequest(state_dir=tmp_path / "state", url=url, recovery_key=key)
     )
     assert [restored.rows for restored in outcome.restored] == [ROWS]
     assert [each.process.returncode for each in began] == [-signal.SIGKILL]
