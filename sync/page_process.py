@@ -1,8 +1,8 @@
 """A process that receives and reads the pages of a replica, while this one stores the rows.
 
-Python uses one processor in a process, and opening a sealed row takes as long as storing it. What the
-process does not deliver is received here, with the error that there is. It ends with the process
-that has started it, and gets the token and the keys over their socket alone.
+Python uses one processor in a process, and opening a sealed row takes as long as storing it. What
+the process does not deliver is received here, with the error that there is. It ends with the
+process that has started it, and gets the token and the keys over their socket alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import msgspec
 from .file_remote import FileRemote
 from .ports import Remote, Usage
 from .replica import Page, Replica
+from .row_format import RowFormat
 
 # Starting the process takes as long as receiving a few thousand rows.
 WORTH_ROWS: Final = 10_000
@@ -125,7 +126,8 @@ async def _serve(connection: socket.socket) -> None:
     [length] = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     source = msgspec.msgpack.decode(await reader.readexactly(length), type=PageSource)
     used: list[Usage] = []
-    replica = _replica(source, await _connect(source, used.append))
+    form = form_of(source.agent, source.keyring)
+    replica = Replica(await _connect(source, used.append), source.agent, form=form)
     requested: asyncio.Queue[asyncio.Task[Page | None]] = asyncio.Queue()
 
     async def answer() -> None:
@@ -168,14 +170,15 @@ async def _connect(source: PageSource, count: Callable[[Usage], None]) -> Remote
     return await connect(source.url, source.token, count=count)
 
 
-def _replica(source: PageSource, remote: Remote) -> Replica:
-    if not source.keyring:
-        return Replica(remote, source.agent)
+def form_of(agent: str, keyring: bytes) -> RowFormat:
+    """How the rows of an agent are written there, with a keyring as in `PageSource`."""
+    if not keyring:
+        return RowFormat(agent)
     from .sealing.keyring import decoded_keyring  # noqa: PLC0415 - it loads PyNaCl
     from .sealing.sealed_rows import SealedRows  # noqa: PLC0415 - likewise
 
-    ring = decoded_keyring(source.keyring)
-    return Replica(remote, source.agent, form=SealedRows(source.agent, lambda: ring))
+    ring = decoded_keyring(keyring)
+    return SealedRows(agent, lambda: ring)
 
 
 if __name__ == "__main__":

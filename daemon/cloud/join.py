@@ -194,6 +194,10 @@ class Restorer:
             return Replica(self._remote, agent)
         return self._keychain.replica(self._remote, agent)
 
+    def _ring(self) -> bytes:
+        """The keyring for another process; empty if the replica is not sealed."""
+        return b"" if self._keychain is None else self._keychain.needed().encoded()
+
     async def _names(self) -> list[str]:
         polls = await self._patiently(Polls(self._remote).all)
         wanted = self._request.agent
@@ -255,11 +259,12 @@ class Restorer:
         try:
             resumed = await self._begin(staging, self._replica(agent))
             await self._fill(staging, self._replica(agent), resumed)
+            # One processor indexes the rows and checks the pages, another one reads the rows.
+            reading = asyncio.create_task(self._read_apart(staging, agent, await staging.count()))
             unindexed = await staging.index()
-            # SQLite reads the pages on one processor, and Python the rows on another.
             checking = asyncio.create_task(staging.check())
             try:
-                differences = await self._compared(staging, self._replica(agent))
+                differences = await self._compared(staging, self._replica(agent), await reading)
                 withheld = await self._withheld(self._replica(agent), differences)
                 counts = await staging.read(apply.counts)
             finally:
@@ -339,16 +344,23 @@ class Restorer:
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         with ExitStack() as stack:
-            if rows - held >= WORTH_ROWS and (os.cpu_count() or 1) > 1:
-                ring = b"" if self._keychain is None else self._keychain.needed().encoded()
-                replica = stack.enter_context(self._in_process(replica, ring))
+            if _is_long(rows - held):
+                replica = stack.enter_context(self._in_process(replica, self._ring()))
             device = Device(replica.agent, "")
             exchange = Exchange(staging, replica, device, frozenset(), time.time)
             await self._patiently(exchange.receive)
 
-    async def _compared(self, staging: Staging, replica: Replica) -> Differences:
+    async def _read_apart(self, staging: Staging, agent: str, rows: int) -> digests.Held | None:
+        """What the database holds before it is indexed, if there is a processor for that."""
+        if not _is_long(rows):
+            return None
+        return await asyncio.to_thread(digests.read_apart, staging.path, agent, self._ring())
+
+    async def _compared(
+        self, staging: Staging, replica: Replica, known: digests.Held | None
+    ) -> Differences:
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
-        differences = await self._patiently(lambda: digests.compare(replica, staging))
+        differences = await self._patiently(lambda: digests.compare(replica, staging, known))
         if differences.missing or differences.different:
             raise StoreDamaged(
                 f"cannot restore '{replica.agent}': the restored rows differ from the replica: "
@@ -356,6 +368,11 @@ class Restorer:
                 hint="run it again from the beginning; if it fails the same way, check the disk",
             )
         return differences
+
+
+def _is_long(rows: int) -> bool:
+    """Whether another process is worth its start."""
+    return rows >= WORTH_ROWS and (os.cpu_count() or 1) > 1
 
 
 def give_keys(state_dir: Path) -> None:
