@@ -83,6 +83,9 @@ class Exchange:
         # How many rows a push is likely to carry: the others would be read again for the next.
         self._rows = MOST_ROWS
         self._width = PAGE_ROWS
+        # While a large push is under way the next one is read, and the last one recorded.
+        self._ahead: asyncio.Task[list[Pending]] | None = None
+        self._recording: asyncio.Task[None] | None = None
         self._pruned_at = float("-inf")
         self.unsealed = unsealed
         self._has_keys = False
@@ -221,23 +224,50 @@ class Exchange:
     ) -> bool:
         """Receive, send, and receive again, until nothing is left; False: another remote."""
         small = 0
-        while True:
-            link = await self._pull(link, poll.seq, tally)
-            # Two devices with the same id cannot be told apart: this one takes another first.
-            if tally.copied or small > _MOST_SMALL_PUSHES:
-                return True
-            pending = await self._local.pending(kinds, self._rows, self._room)
-            if not pending:
-                return True
-            small += len(pending) < _SMALL_ROWS
-            batch = await self._sendable(pending, tally)
-            more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
-            self._rows = more if len(batch) == len(pending) else max(1, len(batch))
-            if batch:
-                poll = await self._push(batch, link, tally)
-                if poll.epoch != link.epoch:
-                    return False
-                link = await self._local.link()
+        try:
+            while True:
+                if poll.seq > link.seq:
+                    await self._settled()
+                    link = await self._pull(link, poll.seq, tally)
+                # Two devices with the same id cannot be told apart: this one takes another first.
+                if tally.copied or small > _MOST_SMALL_PUSHES:
+                    return True
+                pending = await self._pending(kinds)
+                if not pending:
+                    return True
+                small += len(pending) < _SMALL_ROWS
+                batch = await self._sendable(pending, tally)
+                more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
+                self._rows = more if len(batch) == len(pending) else max(1, len(batch))
+                if batch:
+                    if len(batch) >= _SMALL_ROWS:
+                        after = batch[-1].row.key
+                        ahead = self._local.pending(kinds, self._rows, self._room, after)
+                        self._ahead = asyncio.create_task(ahead)
+                    poll = await self._push(batch, link, tally)
+                    if poll.epoch != link.epoch:
+                        return False
+                    link = await self._local.link() if self._recording is None else poll
+        finally:
+            if self._ahead is not None:
+                self._ahead.cancel()
+                await asyncio.wait([self._ahead])
+                self._ahead = None
+            await self._settled()
+
+    async def _pending(self, kinds: frozenset[str] | None) -> list[Pending]:
+        """The rows to send next: those that were read ahead, then what is left or has changed."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and (rows := await ahead):
+            return rows
+        await self._settled()
+        return await self._local.pending(kinds, self._rows, self._room)
+
+    async def _settled(self) -> None:
+        """Wait until the last push is recorded."""
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            await recording
 
     async def _pull(self, link: Cursor, until: int, tally: RoundResult) -> Cursor:
         """Apply everything after the link, in order, with some pages requested ahead."""
@@ -318,11 +348,16 @@ class Exchange:
                 self._room = max(_LEAST_BYTES, self._room // 2)
             raise
         self._room = min(self._most_room, 2 * self._room)
+        await self._settled()
         if not pushed.signed:
             return await self._replica.renew(pushed.poll.epoch)
         if pushed.poll == Cursor(link.epoch, link.seq + len(batch)):
             # No other device has sent anything meanwhile: these rows need not be received again.
-            await self._record_push(batch, () if pushed.complete else batch, pushed.poll, tally)
+            if pushed.complete and self._ahead is not None:
+                self._recording = asyncio.create_task(self._local.taken(batch, pushed.poll))
+                tally.sent += len(batch)
+            else:
+                await self._record_push(batch, () if pushed.complete else batch, pushed.poll, tally)
         elif pushed.complete:
             # They come back with the rows of other devices, and are then no longer pending.
             tally.sent += len(batch)

@@ -185,8 +185,7 @@ class Replica:
 
     async def poll(self) -> Cursor:
         """The end of the order: one row read. A token that allows reading is enough."""
-        rows = await self._ask(_POLL_ONE)
-        return Cursor(str(rows[0][2]), whole(rows[0][1])) if rows else Cursor()
+        return _end(await self._ask(_POLL_ONE))
 
     async def shared_poll(self, max_age: float) -> tuple[Cursor, float]:
         """The end of the order and its age, from one query for all agents that share `polls`."""
@@ -194,17 +193,15 @@ class Replica:
 
     async def begin(self) -> Cursor:
         """Create the agent's order, if it has none."""
-        await self._ask(_BEGIN)
-        return await self.poll()
+        return await self._then_poll(_BEGIN)
 
     async def renew(self, epoch: str) -> Cursor:
         """Replace the epoch `epoch`, so that every device offers all its rows again."""
-        await self._ask(
+        return await self._then_poll(
             "UPDATE replica_clock SET epoch = lower(hex(randomblob(8)))"
             " WHERE agent_id = ?1 AND epoch = ?2",
             epoch,
         )
-        return await self.poll()
 
     async def page(self, after: int, until: int) -> Page:
         """The rows after `after` up to `until`, or fewer if an answer cannot carry them."""
@@ -402,6 +399,11 @@ class Replica:
     async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
         return await rows_of(self.remote, sql, self.form.agent, *args)
 
+    async def _then_poll(self, sql: str, *args: Value) -> Cursor:
+        change = SqlStatement(sql, (self.form.agent, *args))
+        _, end = await self.remote.batch([change, SqlStatement(_POLL_ONE, (self.form.agent,))])
+        return _end(end.rows)
+
 
 class Polls:
     """The ends of the orders of the agents that use a remote, from one query for all of them."""
@@ -444,6 +446,11 @@ class Polls:
         except SchemaMissing:
             return {}
         return {str(name): Cursor(str(epoch), whole(seq)) for name, seq, epoch in rows}
+
+
+def _end(rows: Sequence[Sequence[Value]]) -> Cursor:
+    """The end of an order, of which a poll has read the row, if there is one."""
+    return Cursor(str(rows[0][2]), whole(rows[0][1])) if rows else Cursor()
 
 
 def _json(value: object) -> str:
