@@ -1,11 +1,13 @@
-"""Pages that another process receives: the same as those received here, and never fewer."""
+"""What other processes receive and read of a restore: the same as is read here, and no less."""
 
 import asyncio
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from daemon_process import wait_until
 from machine import is_gone
 from sealing import RECOVERY_KEY, DeviceKeys, owner
 
-from thermocline.daemon.cloud import command, join
-from thermocline.daemon.cloud.join import RestoreRequest
+from thermocline.daemon.cloud import command, digests, join
+from thermocline.daemon.cloud.digests import Held
+from thermocline.daemon.cloud.join import Outcome, RestoreRequest
+from thermocline.daemon.errors import StoreDamaged
 from thermocline.sync import (
     Clocks,
     Device,
@@ -206,11 +210,50 @@ def test_a_restore_of_many_rows_starts_and_ends_it(tmp_path, monkeypatch, sealed
 
     monkeypatch.setattr(join, "WORTH_ROWS", ROWS)
     monkeypatch.setattr(command, "ProcessReplica", Noted)
-    asyncio.run(fill(FileRemote(tmp_path / "replica.db"), sealed=sealed))
-    url = f"file:{tmp_path / 'replica.db'}"
-    key = RECOVERY_KEY if sealed else None
-    outcome = command.from_replica(
-        RestoreRequest(state_dir=tmp_path / "state", url=url, recovery_key=key)
-    )
+    outcome = restored(tmp_path, sealed=sealed)
     assert [restored.rows for restored in outcome.restored] == [ROWS]
     assert [each.process.returncode for each in began] == [-signal.SIGKILL]
+
+
+def restored(folder: Path, *, sealed: bool) -> Outcome:
+    """What a restore of all rows has done."""
+    asyncio.run(fill(FileRemote(folder / "replica.db"), sealed=sealed))
+    url, key = f"file:{folder / 'replica.db'}", RECOVERY_KEY if sealed else None
+    return command.from_replica(
+        RestoreRequest(state_dir=folder / "state", url=url, recovery_key=key)
+    )
+
+
+def test_many_restored_rows_are_read_by_another_process(tmp_path, monkeypatch, sealed):
+    read, held = digests.read_apart, []
+
+    def noted(*args: Any) -> Held | None:
+        held.append(read(*args))
+        return held[-1]
+
+    monkeypatch.setattr(join, "WORTH_ROWS", ROWS)
+    monkeypatch.setattr(digests, "read_apart", noted)
+    assert [each.rows for each in restored(tmp_path, sealed=sealed).restored] == [ROWS]
+    [one] = held
+    assert one is not None
+    [digest] = one.digests.values()
+    assert digest.rows == ROWS
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_row_that_is_not_as_received_is_found_whoever_reads_it(
+    tmp_path, monkeypatch, sealed, reads
+):
+    read = digests.read_apart
+
+    def damaged(database: Path, agent: str, ring: bytes) -> Held | None:
+        with closing(sqlite3.connect(database, timeout=DEADLINE_SECONDS)) as db:
+            db.execute("UPDATE memories SET text = 'swapped' WHERE id = 'm003'")
+            db.commit()
+        return read(database, agent, ring if reads else b"no keyring")
+
+    monkeypatch.setattr(join, "WORTH_ROWS", ROWS)
+    monkeypatch.setattr(digests, "read_apart", damaged)
+    [error] = restored(tmp_path, sealed=sealed).failed.values()
+    assert isinstance(error, StoreDamaged)
+    assert "1 row is not as received" in error.message
