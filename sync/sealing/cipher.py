@@ -19,7 +19,6 @@ KEY_BYTES: Final = 32
 SALT_BYTES: Final = 16
 _NONCE_BYTES: Final = 24
 _SALT_OF_MARKED: Final = 8
-_TAG_BYTES: Final = 16
 _NAME_BYTES: Final = 16
 # Nine of ten rows are longer; shorter ones all look alike.
 _SHORTEST: Final = 96
@@ -57,11 +56,6 @@ def unseal(key: bytes, sealed: bytes, place: bytes, mark: bytes = b"") -> bytes:
     if not end or any(zeros):
         raise Unsealable("its padding is invalid")
     return text
-
-
-def sealed_length(length: int) -> int:
-    """The length of a sealed text of this length, in base64."""
-    return -(-(_NONCE_BYTES + _padded_length(length + 1) + _TAG_BYTES) // 3) * 4
 
 
 def derive(key: bytes, purpose: str) -> bytes:

