@@ -21,7 +21,7 @@ from ..memory import agent_files, hot, markdown, tree_nodes
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
 from ..memory.experiences import Experience
 from ..memory.messages import estimated_tokens
-from ..memory.records import Entity
+from ..memory.records import Entity, Json
 from ..store.records import agent_entries, entities, hot_rows, tree_rows
 from ..store.records.agent_entries import OwnEntry
 from ..store.records.selecting import Filters
@@ -113,6 +113,9 @@ def _read(reading: BlockReading, render: Render) -> list[FilledSection]:
         remembered, rest = [*certain, *rest], []
         read |= {"categories": read[_NAMES]}
         reserved = {"always": _size(always), "remembered": _size(remembered)}
+    else:
+        # Not all of it may fit.
+        always.sort(key=lambda item: -(item.relevance or 0.0))
     read |= {"always": always, "remembered": remembered}
     return _filled(read, reserved, rest, request.max_tokens, render)
 
@@ -181,12 +184,29 @@ def _always(reading: BlockReading) -> Iterable[BlockItem]:
 
 
 def _hot(reading: BlockReading) -> Iterable[BlockItem]:
-    """The hot state without its promoted memories, which have a section of their own."""
-    document = hot.document(hot_rows.load(reading.db), (), reading.request.rules.hot)
+    """The hot state without what other sections show: promoted memories, and what stands."""
+    standing = [memory.text for memory in reading.always]
+    state = hot_rows.load(reading.db)
+    profile = {name: _unlisted(value, standing) for name, value in state.owner_profile.items()}
+    state = replace(
+        state, owner_profile={name: left for name, left in profile.items() if left != []}
+    )
+    document = hot.document(state, (), reading.request.rules.hot)
     if text := markdown.body(document, reading.request.local):
         # Blank lines only cost tokens.
         short = clear(text.replace("\n\n", "\n")).text
         yield BlockItem(short, "thermocline hot", rest="`thermocline hot`")
+
+
+def _unlisted(value: Json, texts: Sequence[str]) -> Json:
+    """A list without what stands in these texts; any other value as it is."""
+    if not isinstance(value, list):
+        return value
+
+    def is_told(item: Json) -> bool:
+        return isinstance(item, str) and any(item.rstrip(".") in text for text in texts)
+
+    return [item for item in value if not is_told(item)]
 
 
 def _names(reading: BlockReading) -> Iterable[BlockItem]:

@@ -55,7 +55,7 @@ def test_it_is_set_by_hand_and_survives_a_new_text(call):
 
 
 def test_undo_and_a_merge_keep_it(call):
-    older, newer = call.store(RULE), call.store("Nothing is pushed on Fridays")
+    older, newer = call.store(RULE), call.store("Somebody pushed on Friday")
     call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
     assert call.ok("GET", f"/api/memory/{newer['id']}")["standing"] is True
     call.ok("POST", f"/api/memory/{older['id']}/unmerge")

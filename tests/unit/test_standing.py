@@ -37,16 +37,16 @@ def test_statements_that_hold_are_told_from_those_that_do_not():
         assert len(mistaken) <= (len(entries) - standing) / 10, mistaken
 
 
-def test_notes_in_passing_are_recognised_more_often_than_not_and_others_hardly_ever():
-    taken = [note for note in NOTES if is_standing_statement(note["text"])]
-    mistaken = [note["text"] for note in taken if not note["standing"]]
-    fitted, unread = (
-        sum(note["standing"] for note in taken if note["fitted"] is fitted)
-        for fitted in (True, False)
-    )
-    assert fitted >= 20
-    assert unread >= 18
-    assert len(mistaken) <= 4, mistaken
+def test_most_of_what_stands_is_recognised_as_people_type_it_and_few_others():
+    for fitted, least in ((True, 0.85), (False, 0.65)):
+        notes = [note for note in NOTES if note["fitted"] is fitted]
+        taken = [note for note in notes if is_standing_statement(note["text"])]
+        standing = sum(note["standing"] for note in notes)
+        right = sum(note["standing"] for note in taken)
+        mistaken = [note["text"] for note in taken if not note["standing"]]
+        print(f"fitted {fitted}: {right} of {standing}, {len(mistaken)} others taken for standing")
+        assert right >= least * standing
+        assert len(mistaken) <= (len(notes) - standing) / 7, mistaken
 
 
 def test_a_statement_at_the_threshold_is_judged_alike_in_every_process():
