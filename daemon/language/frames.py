@@ -19,6 +19,8 @@ _BEGINNINGS: Final = re.compile(
     r"(?:\A|\n|[.!?…。！？][\"'”’»)]{0,3}(?:\s|(?<=[。！？])))[\s>*•¿¡-]{0,8}(?=\S)"
 )
 _HEAD: Final = 240
+# A longer message has text that was written elsewhere, and its asides are no wishes.
+_TYPED: Final = 1_000
 # A text may follow on the next line, without a colon.
 _LINE_END: Final = re.compile(r"[ \t:：]*\n\s*")
 _LEAD: Final = r"(?:(?:{frame_lead}|{~frame_lead})[\s,.:!-]*)*"
@@ -26,6 +28,8 @@ _LEAD: Final = r"(?:(?:{frame_lead}|{~frame_lead})[\s,.:!-]*)*"
 
 def own_words(text: str) -> str:
     """`text` up to the first frame; empty if it, or a part, is not to be remembered."""
+    if len(text) <= _TYPED and _not_recorded_aside().search(fold(text)):
+        return ""
     end = len(text)
     for start in _starts(text):
         head = _head(text[start:])
@@ -58,3 +62,10 @@ def _framed() -> re.Pattern[str]:
 @cache
 def _not_recorded() -> re.Pattern[str]:
     return re.compile(f"{compiled(_LEAD).pattern}(?:{cue('not_recorded').pattern.pattern})")
+
+
+@cache
+def _not_recorded_aside() -> re.Pattern[str]:
+    """The wish within a sentence: "my salary is 61k, don't save that"."""
+    contrast, wish = compiled("(?:{contrast}|{~contrast})").pattern, _not_recorded().pattern
+    return re.compile(rf"(?:[,;(–—]\s*|\s-\s+|\s(?={contrast}\s))(?:{contrast}\s+)?{wish}")
