@@ -142,12 +142,11 @@ def _add(tx: Transaction, kind: Kind, came: Sequence[Received | Row], why: str) 
         values.append(value)
         if ahead:
             result += Applied(ahead=ahead)
-    at_once = _ADDED_AT_ONCE if tx.has_parts else len(items) + 1
-    for start in range(0, len(items), at_once):
-        some = items[start : start + at_once]
+    for start in range(0, len(items), _ADDED_AT_ONCE):
+        some = items[start : start + _ADDED_AT_ONCE]
         try:
             with tx.undone_on_failure():
-                copied = _insert(tx, kind, some, values[start : start + at_once])
+                copied = _insert(tx, kind, some, values[start : start + _ADDED_AT_ONCE])
             result += Applied(changed=len(some), copied=copied)
         except INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
