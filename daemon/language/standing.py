@@ -44,7 +44,7 @@ _OF_ONE_ANSWER: Final = frozenset({"bound", "limit", "no_such", "answers"})
 # Signals that say something else together.
 _PAIRS: Final = (("not", "family"), ("not", "contact"), ("family", "food"), ("am", "trade"))
 # What concepts add to a sentence, but for few.
-_MOST_OF_CONCEPTS: Final = 3.0
+_MOST_OF_CONCEPTS: Final = 2.0
 _BEGIN, _END = r"(?<![\w'])", r"(?![\w'])"
 WEIGHTS: Final[Mapping[str, float]] = {
     "vital": 4.7, "forbidden": 3.3, "rule": 3.2, "rules": 3.2, "whatever": 2.5, "am trade": 2.4,

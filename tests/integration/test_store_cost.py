@@ -76,7 +76,7 @@ async def test_a_store_is_few_statements_and_functions(open_store):
         threading.setprofile(None)
     scope = caller_of(store)
     words = ["the", "ferry", "to", "Norderney", "leaves", "at", "noon"]
-    for number in range(2, len(words)):
+    for number in range(1, len(words)):
         # All words have been stored before, as usual, but not this statement.
         body = StoreBody(text=f"{words[number]} and {words[number - 1]}", category="harbour/north")
         await operations.add(scope(), body=body)
