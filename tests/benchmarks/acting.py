@@ -2,7 +2,7 @@
 
     python tests/benchmarks/acting.py
 
-Each entry of `data/acting` is what somebody told, seven other messages of theirs, and a request
+Each entry of `data/acting` is what somebody told, other messages of theirs, and a request
 in other words, weeks later. All are in one memory, stored as they are and told in conversations, so
 that the block cannot show everything. Beside recall stands FTS5. `held_out` has been read by nobody
 who works on the ranking.
