@@ -28,16 +28,16 @@ _LEAD: Final = r"(?:(?:{frame_lead}|{~frame_lead})[\s,.:!-]*)*"
 
 def own_words(text: str) -> str:
     """`text` up to the first frame; empty if it, or a part, is not to be remembered."""
-    if len(text) <= _TYPED and _not_recorded_aside().search(fold(text)):
+    if is_unrecorded(text):
         return ""
-    end = len(text)
-    for start in _starts(text):
-        head = _head(text[start:])
-        if _not_recorded().match(head):
-            return ""
-        if start < end and _framed().match(head):
-            end = start
-    return text[:end]
+    starts = (start for start in _starts(text) if _framed().match(_head(text[start:])))
+    return text[: next(starts, len(text))]
+
+
+def is_unrecorded(text: str) -> bool:
+    """Whether somebody asks not to remember a message, or a part of it."""
+    aside = len(text) <= _TYPED and _not_recorded_aside().search(fold(text))
+    return bool(aside) or any(_not_recorded().match(_head(text[start:])) for start in _starts(text))
 
 
 def opens_frame(text: str) -> bool:

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..errors import InvalidInput
+from ..language.frames import is_unrecorded
 from ..language.names import is_given_name
 from ..language.secrets import clear_turns
 from ..language.speech import role_of, utterances, without_recalled
@@ -34,6 +35,8 @@ _MOST_TURNS: Final = 500
 _MOST_TOOLS: Final = 64
 _EVENT: Final = "turn"
 _UNSAID: Final = frozenset({"system", "tool"})
+# In place of a turn that somebody asks not to remember; the places of the others stay.
+_UNRECORDED: Final = "[not kept, as asked]"
 
 
 @Operation("POST", "/api/observe", role="write")
@@ -163,8 +166,11 @@ def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Report
 
 
 def _cleared(turns: Sequence[IncomingTurn]) -> list[IncomingTurn]:
-    """The turns that say something, without secrets."""
-    texts = clear_turns(turn.text for turn in turns)
+    """The turns that say something, without secrets and what is not to be remembered."""
+    texts = clear_turns(
+        _UNRECORDED if turn.role == "user" and is_unrecorded(turn.text) else turn.text
+        for turn in turns
+    )
     cleared = (replace(turn, text=text) for turn, text in zip(turns, texts, strict=True))
     return [turn for turn in cleared if turn.text]
 

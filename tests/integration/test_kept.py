@@ -43,6 +43,16 @@ def test_no_secret_of_a_conversation_is_kept_anywhere(daemon, calls_of, eventual
         assert PASSWORD.encode() not in data, path
 
 
+def test_what_somebody_asks_not_to_keep_is_on_no_disk(daemon, calls_of):
+    call = calls_of(daemon)
+    turns = (user("My salary is 61,250, don't save that."), user("My brother Ole lives in Bergen"))
+    observe(call, *turns)
+    call.ok("POST", "/api/turns", {"conversation": "d", "messages": list(turns)})
+    assert "brother Ole" in everything(call)
+    for path in daemon.state.rglob("*"):
+        assert b"61,250" not in content(path), path
+
+
 def test_the_code_of_a_gate_said_in_passing_is_nowhere_but_one_stored_on_purpose_stays(
     daemon, calls_of
 ):
