@@ -36,8 +36,9 @@ def own_words(text: str) -> str:
 
 def is_unrecorded(text: str) -> bool:
     """Whether somebody asks not to remember a message, or a part of it."""
-    aside = len(text) <= _TYPED and _not_recorded_aside().search(fold(text))
-    return bool(aside) or any(_not_recorded().match(_head(text[start:])) for start in _starts(text))
+    if len(text) <= _TYPED:
+        return _wish().search(_in_a_line(text)) is not None
+    return any(_not_recorded().match(_head(text[start:])) for start in _starts(text))
 
 
 def opens_frame(text: str) -> bool:
@@ -51,7 +52,11 @@ def _starts(text: str) -> Iterator[int]:
 
 
 def _head(text: str) -> str:
-    return fold(_LINE_END.sub(": ", text[:_HEAD]))
+    return _in_a_line(text[:_HEAD])
+
+
+def _in_a_line(text: str) -> str:
+    return fold(_LINE_END.sub(": ", text))
 
 
 @cache
@@ -65,7 +70,8 @@ def _not_recorded() -> re.Pattern[str]:
 
 
 @cache
-def _not_recorded_aside() -> re.Pattern[str]:
-    """The wish within a sentence: "my salary is 61k, don't save that"."""
+def _wish() -> re.Pattern[str]:
+    """The wish at the beginning of a clause: "my salary is 61k, don't save that"."""
     contrast, wish = compiled("(?:{contrast}|{~contrast})").pattern, _not_recorded().pattern
-    return re.compile(rf"(?:[,;(–—]\s*|\s-\s+|\s(?={contrast}\s))(?:{contrast}\s+)?{wish}")
+    begin = rf"\A|[.!?…。！？,;:(–—][\s\"'”’»>*•¿¡)-]*|\s-\s+|\s(?={contrast}\s)"
+    return re.compile(rf"(?:{begin})(?:{contrast}\s+)?{wish}")
