@@ -42,7 +42,7 @@ _CONTACT: Final = frozenset({
 # What limits the one answer that is asked for: "give me three ideas, no essays".
 _OF_ONE_ANSWER: Final = frozenset({"bound", "limit", "no_such", "answers"})
 # Signals that say something else together.
-_PAIRS: Final = (("not", "family"), ("not", "contact"), ("family", "food"), ("am", "trade"))
+_PAIRS: Final = (("not", "family"), ("not", "contact"), ("am", "trade"))
 # What concepts add to a sentence, but for few.
 _MOST_OF_CONCEPTS: Final = 2.0
 _BEGIN, _END = r"(?<![\w'])", r"(?![\w'])"
@@ -52,7 +52,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "answers": 1.7, "limit": 1.7, "bound": 1.7, "follows": 1.6, "reacts": 1.5, "does_not": 1.4,
     "no_such": 1.3, "not": 1.3, "nobody_does": 1.1, "only": 1.1, "contact": 1.0, "to_me": 0.9,
     "must": 0.9, "health": 0.8, "orders": 0.8, "body": 0.7, "recurs": 0.6, "not family": 0.6,
-    "nobody": 0.5, "needs": 0.4, "family": 0.2, "family food": 0.0, "if": 0.0, "may_not": -0.1,
+    "nobody": 0.5, "needs": 0.4, "family": 0.2, "may_not": -0.1,
     "food": -0.2, "trade": -0.3, "lies": -0.6, "doubted": -0.9, "not contact": -1.0,
     "has_been": -1.1, "asks_now": -1.1, "bygone": -1.2, "was": -1.3, "dated": -1.7,
 }  # fmt: skip

@@ -33,6 +33,8 @@ from .tree_search import described
 
 # The tokens of a section's tags.
 _FRAME_TOKENS: Final = 12
+# What stands surely fits if it takes no more than one in three of the block's tokens.
+_SHARE_OF_STANDING: Final = 3
 _REFLECTIONS: Final = 10
 _EPISODES: Final = 3
 _SKILLS: Final = 3
@@ -186,6 +188,9 @@ def _always(reading: BlockReading) -> Iterable[BlockItem]:
 def _hot(reading: BlockReading) -> Iterable[BlockItem]:
     """The hot state without what other sections show: promoted memories, and what stands."""
     standing = [memory.text for memory in reading.always]
+    if estimated_tokens("".join(standing)) > reading.request.max_tokens // _SHARE_OF_STANDING:
+        # Not all of it is shown there.
+        standing = []
     state = hot_rows.load(reading.db)
     profile = {name: _unlisted(value, standing) for name, value in state.owner_profile.items()}
     state = replace(

@@ -25,10 +25,11 @@ _LEAST_SHARE: Final = 0.05
 _STEP: Final = 0.001
 _PLACES: Final = 3
 _GROWTH: Final = 1.5
-# A candidate of which better ones have said more than this share has this share of its relevance
-# left; so many of the best are compared.
+# A candidate of which better ones have said more than the first share keeps the second share of its
+# relevance.
 _REPEATED: Final = 0.9
 _YIELDS: Final = 0.8
+# The number of the best candidates that are compared.
 _COMPARED: Final = 16
 # An answer is sure from this relevance on: measured, so that four of five first results that are
 # sure are right (`tests/benchmarks/recall_quality.py`).

@@ -316,3 +316,13 @@ def test_what_is_hot_is_there_whatever_is_asked(call):
     for query in ("where do herons nest?", "may I deploy on Fridays?"):
         block = call.ok("POST", "/api/context", {"query": query})["text"]
         assert block.count("Never deploy on Fridays") == 1
+
+
+def test_a_preference_that_stands_is_shown_once(call):
+    turn = {"role": "user", "content": "Never use tailwind in what you build for me."}
+    body = {"conversation": "c", "messages": [turn], "wait": True}
+    call.ok("POST", "/api/observe", body)
+    state = call.ok("GET", "/api/hot")["state"]
+    assert any("tailwind" in text for text in state["owner_profile"]["preferences"])
+    block = call.ok("GET", "/api/context")["text"]
+    assert block.count("tailwind") == 1

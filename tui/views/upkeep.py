@@ -152,9 +152,7 @@ class UpkeepView(ResourceView):
                     Column(
                         "p95", 7, lambda row: seconds_of(row[1].p95_seconds), least=86, right=True
                     ),
-                    Column(
-                        "Last failure", 16, lambda row: plain(row[1].last_error or "-"), least=104
-                    ),
+                    Column("Last failure", 16, _last_failure, least=104),
                 ],
                 lambda row: row[0],
                 "",
@@ -294,6 +292,10 @@ class UpkeepView(ResourceView):
 
 def _when(row: schemas.Schedule) -> str:
     return row.cron or (f"each {round_span(row.every)}" if row.every else "-")
+
+
+def _last_failure(row: Usage) -> str:
+    return plain(row[1].last_error or "-")
 
 
 def _failed(row: Usage) -> str:
