@@ -14,7 +14,7 @@ from .failures import (
 )
 from .file_remote import FileRemote
 from .ports import Applied, Cursor, Local, Remote, Result, SqlStatement, Usage
-from .replica import Device, Polls, Replica
+from .replica import Device, Heads, Replica
 from .replicator import Replicator, Round, State, Timing, poll_interval
 from .row_format import Pending, Received, Value
 from .rows import (

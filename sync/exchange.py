@@ -1,6 +1,6 @@
 """One round of replication: receive new rows, then send new rows.
 
-An interruption at any point is repaired by the next round: the link moves with the rows that were
+An interruption at any point is repaired by the next round: the cursor moves with the rows that were
 applied, in one transaction, and a push that was applied without an answer comes back as received
 rows, which are then no longer pending.
 """
@@ -93,15 +93,15 @@ class Exchange:
         self._resealed = 0
 
     async def run(
-        self, *, urgent_only: bool = False, heartbeat: bool = False, poll: Cursor | None = None
+        self, *, urgent_only: bool = False, heartbeat: bool = False, head: Cursor | None = None
     ) -> RoundResult:
         """Receive everything, then send everything, or only the urgent kinds.
 
         With `heartbeat` the remote records this device's contact, even if there is nothing to send.
-        `poll` is the recent end of the order; without it the remote is asked.
+        `head` is the recent end of the order; without it the remote is asked.
         """
         try:
-            return await self._run(urgent_only, heartbeat, poll)
+            return await self._run(urgent_only, heartbeat, head)
         except SchemaMissing:
             await self._replica.prepare(self._now(), is_missing=True)
         except KeyMissing:
@@ -122,36 +122,36 @@ class Exchange:
 
         A token that allows reading is enough. Repeated, it continues where it was interrupted.
         """
-        tally = RoundResult()
-        poll = await self._replica.poll()
-        link = await self._relink(poll, await self._local.link())
-        await self._pull(link, poll.seq, tally)
-        return tally
+        result = RoundResult()
+        head = await self._replica.head()
+        cursor = await self._relink(head, await self._local.cursor())
+        await self._pull(cursor, head.seq, result)
+        return result
 
-    async def _run(self, urgent_only: bool, heartbeat: bool, poll: Cursor | None) -> RoundResult:
-        tally = RoundResult()
+    async def _run(self, urgent_only: bool, heartbeat: bool, head: Cursor | None) -> RoundResult:
+        result = RoundResult()
         kinds = self._urgent if urgent_only else None
         if self.unsealed is not None:
             await self._take_over(self.unsealed)
-        link = await self._local.link()
-        poll = poll or await self._replica.poll()
+        cursor = await self._local.cursor()
+        head = head or await self._replica.head()
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
-        moved = heartbeat or poll != link
+        moved = heartbeat or head != cursor
         if not waiting and not moved and self.unsealed is None:
-            return tally
+            return result
         while True:
-            if moved or not link.epoch:
-                poll, link = await self._follow(poll, link, waiting, tally)
-            if not link.epoch or await self._exchange(poll, link, kinds, tally):
+            if moved or not cursor.epoch:
+                head, cursor = await self._follow(head, cursor, waiting, result)
+            if not cursor.epoch or await self._exchange(head, cursor, kinds, result):
                 break
-            poll, link, moved = await self._replica.poll(), await self._local.link(), True
+            head, cursor, moved = await self._replica.head(), await self._local.cursor(), True
         if self.unsealed is not None and not await self._local.pending(None, 1, 1):
             await self.unsealed.erase()
             await self._switched()
         if heartbeat:
-            await self._tidy(tally)
-        return tally
+            await self._tidy(result)
+        return result
 
     async def _take_over(self, unsealed: Replica) -> None:
         """Receive what the remote has unsealed, unless this device sends sealed rows already."""
@@ -160,11 +160,11 @@ class Exchange:
             return
         # From here on no device adds to it.
         await self._publish_keys()
-        if not (await unsealed.poll()).epoch:
+        if not (await unsealed.head()).epoch:
             await self._switched()
             return
-        sealed, link = await self._replica.poll(), await self._local.link()
-        if not sealed.epoch or sealed.epoch != link.epoch:
+        sealed, cursor = await self._replica.head(), await self._local.cursor()
+        if not sealed.epoch or sealed.epoch != cursor.epoch:
             plain = Exchange(self._local, unsealed, self._device, self._urgent, self._now)
             await plain.receive()
 
@@ -178,65 +178,67 @@ class Exchange:
             await self._keys.publish(self._replica.remote)
 
     async def _follow(
-        self, poll: Cursor, link: Cursor, waiting: bool, tally: RoundResult
+        self, head: Cursor, cursor: Cursor, waiting: bool, result: RoundResult
     ) -> tuple[Cursor, Cursor]:
-        """Make sure that the link is to this remote as it is now, and record the contact."""
-        if poll.epoch != link.epoch or poll.seq < link.seq:
-            # The poll may be older than the link.
-            poll = await self._replica.poll()
-        if not self._has_keys or poll.epoch != link.epoch:
+        """Make sure that the cursor is to this remote as it is now, and record the contact."""
+        if head.epoch != cursor.epoch or head.seq < cursor.seq:
+            # What was asked may be older than the cursor.
+            head = await self._replica.head()
+        if not self._has_keys or head.epoch != cursor.epoch:
             await self._publish_keys()
             self._has_keys = True
-        if not poll.epoch:
-            if not (waiting or link.epoch):
+        if not head.epoch:
+            if not (waiting or cursor.epoch):
                 # Neither side has any rows: the agent is not created on the remote.
                 await self._replica.prepare(self._now())
-                tally.signed = True
-                return poll, Cursor()
-            poll = await self._replica.begin()
-        if poll.epoch == link.epoch and poll.seq < link.seq:
+                result.signed = True
+                return head, Cursor()
+            head = await self._replica.begin()
+        if head.epoch == cursor.epoch and head.seq < cursor.seq:
             # It was set back. Once it has grown again the number would not show that.
-            poll = await self._replica.renew(poll.epoch)
-        link = await self._relink(poll, link)
-        tally.signed, retired = await self._replica.heartbeat(self._device, link.seq, self._now())
-        if not tally.signed:
-            poll = await self._replica.renew(poll.epoch)
-            link = await self._relink(poll, link)
-            tally.signed, retired = await self._replica.heartbeat(
-                self._device, link.seq, self._now()
+            head = await self._replica.renew(head.epoch)
+        cursor = await self._relink(head, cursor)
+        result.signed, retired = await self._replica.heartbeat(
+            self._device, cursor.seq, self._now()
+        )
+        if not result.signed:
+            head = await self._replica.renew(head.epoch)
+            cursor = await self._relink(head, cursor)
+            result.signed, retired = await self._replica.heartbeat(
+                self._device, cursor.seq, self._now()
             )
         if retired:
             raise self._retired()
-        return poll, link
+        return head, cursor
 
     def _retired(self) -> Refused:
         return Refused("retired", hint=_PAIR_AGAIN if self._replica.form.epoch else "")
 
-    async def _relink(self, poll: Cursor, link: Cursor) -> Cursor:
-        if poll.epoch == link.epoch:
-            return link
-        link = Cursor(poll.epoch)
-        await self._local.offer_all(link)
-        return link
+    async def _relink(self, head: Cursor, cursor: Cursor) -> Cursor:
+        if head.epoch == cursor.epoch:
+            return cursor
+        cursor = Cursor(head.epoch)
+        await self._local.offer_all(cursor)
+        return cursor
 
     async def _exchange(
-        self, poll: Cursor, link: Cursor, kinds: frozenset[str] | None, tally: RoundResult
+        self, head: Cursor, cursor: Cursor, kinds: frozenset[str] | None, result: RoundResult
     ) -> bool:
         """Receive, send, and receive again, until nothing is left; False: another remote."""
         small = 0
         try:
             while True:
-                if poll.seq > link.seq:
+                if head.seq > cursor.seq:
                     await self._settled()
-                    link = await self._pull(link, poll.seq, tally)
+                    cursor = await self._pull(cursor, head.seq, result)
                 # Two devices with the same id cannot be told apart: this one takes another first.
-                if tally.copied or small > _MOST_SMALL_PUSHES:
+                if result.copied or small > _MOST_SMALL_PUSHES:
                     return True
                 pending = await self._pending(kinds)
                 if not pending:
                     return True
                 small += len(pending) < _SMALL_ROWS
-                batch = await self._sendable(pending, tally)
+                batch = await self._sendable(pending, result)
                 more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
                 self._rows = more if len(batch) == len(pending) else max(1, len(batch))
                 if batch:
@@ -244,10 +246,10 @@ class Exchange:
                         after = batch[-1].row.key
                         ahead = self._local.pending(kinds, self._rows, self._room, after)
                         self._ahead = asyncio.create_task(ahead)
-                    poll = await self._push(batch, link, tally)
-                    if poll.epoch != link.epoch:
+                    head = await self._push(batch, cursor, result)
+                    if head.epoch != cursor.epoch:
                         return False
-                    link = await self._local.link() if self._recording is None else poll
+                    cursor = await self._local.cursor() if self._recording is None else head
         finally:
             if self._ahead is not None:
                 self._ahead.cancel()
@@ -269,10 +271,10 @@ class Exchange:
         if recording is not None:
             await recording
 
-    async def _pull(self, link: Cursor, until: int, tally: RoundResult) -> Cursor:
-        """Apply everything after the link, in order, with some pages requested ahead."""
+    async def _pull(self, cursor: Cursor, until: int, result: RoundResult) -> Cursor:
+        """Apply everything after the cursor, in order, with some pages requested ahead."""
         requested: deque[tuple[int, asyncio.Task[Page]]] = deque()
-        begin = link.seq
+        begin = cursor.seq
         try:
             while begin < until or requested:
                 while begin < until and len(requested) < _PAGES_AHEAD:
@@ -286,36 +288,36 @@ class Exchange:
                     # The answer could not hold all rows: the rest comes first.
                     rest = asyncio.create_task(self._replica.page(page.until, end))
                     requested.appendleft((end, rest))
-                    self._width = max(1, page.until - link.seq)
+                    self._width = max(1, page.until - cursor.seq)
                 else:
                     self._width = min(PAGE_ROWS, 2 * self._width)
-                link = Cursor(link.epoch, page.until)
-                if page.rows or page.unreadable or link.seq == until:
-                    await self._apply(page, link, tally)
+                cursor = Cursor(cursor.epoch, page.until)
+                if page.rows or page.unreadable or cursor.seq == until:
+                    await self._apply(page, cursor, result)
         finally:
             for _, task in requested:
                 task.cancel()
             await asyncio.gather(*(task for _, task in requested), return_exceptions=True)
-        return link
+        return cursor
 
-    async def _apply(self, page: Page, link: Cursor, tally: RoundResult) -> None:
-        applied = await self._local.apply(page.rows, link)
-        tally.received += applied.changed
-        tally.refused += applied.refused
-        tally.conflicts += applied.conflicts
-        tally.copied |= applied.copied
+    async def _apply(self, page: Page, cursor: Cursor, result: RoundResult) -> None:
+        applied = await self._local.apply(page.rows, cursor)
+        result.received += applied.changed
+        result.refused += applied.refused
+        result.conflicts += applied.conflicts
+        result.copied |= applied.copied
         for device in applied.ahead:
-            tally.note("device", device, "its clock is more than a day ahead")
+            result.note("device", device, "its clock is more than a day ahead")
         if page.unreadable:
             # Send again what is here as it was there; all else is left out.
             held = await self._local.offer_again(self._replica.form, page.unreadable)
             for row in page.unreadable:
                 name = row.kind, row.id
                 key, is_offered = held.get(name, (name, False))
-                tally.refused += not is_offered
-                tally.note(*key, row.reason + ("; sent again from here" if is_offered else ""))
+                result.refused += not is_offered
+                result.note(*key, row.reason + ("; sent again from here" if is_offered else ""))
 
-    async def _sendable(self, batch: Sequence[Pending], tally: RoundResult) -> list[Pending]:
+    async def _sendable(self, batch: Sequence[Pending], result: RoundResult) -> list[Pending]:
         """The beginning of a batch that one push can carry, without rows that cannot be sent."""
         fit: list[Pending] = []
         room = self._room
@@ -323,25 +325,25 @@ class Exchange:
             try:
                 room -= self._replica.form.size(pending)
             except ValueError as error:
-                await self._set_aside(pending, str(error), tally)
+                await self._set_aside(pending, str(error), result)
                 continue
             if fit and room < 0:
                 break
             fit.append(pending)
         return fit
 
-    async def _push(self, batch: Sequence[Pending], link: Cursor, tally: RoundResult) -> Cursor:
+    async def _push(self, batch: Sequence[Pending], cursor: Cursor, result: RoundResult) -> Cursor:
         """Send rows; rows that were not taken are merged with the remote's version."""
         try:
-            pushed = await self._replica.push(batch, self._device, link.seq, self._now())
+            pushed = await self._replica.push(batch, self._device, cursor.seq, self._now())
         except RowTooLarge as error:
             if len(batch) == 1:
-                await self._set_aside(batch[0], error.message, tally)
-                return link
+                await self._set_aside(batch[0], error.message, result)
+                return cursor
             # Something in between refuses this size, and would again the next time.
             half = sum(map(self._replica.form.size, batch)) // 2
             self._room = self._most_room = max(_LEAST_BYTES, half)
-            return await self._push(batch[: len(batch) // 2], link, tally)
+            return await self._push(batch[: len(batch) // 2], cursor, result)
         except TryLater as error:
             if error.code == "timeout":
                 # On a line that is too slow for this size the next try sends less.
@@ -350,35 +352,41 @@ class Exchange:
         self._room = min(self._most_room, 2 * self._room)
         await self._settled()
         if not pushed.signed:
-            return await self._replica.renew(pushed.poll.epoch)
-        if pushed.poll == Cursor(link.epoch, link.seq + len(batch)):
+            return await self._replica.renew(pushed.head.epoch)
+        if pushed.head == Cursor(cursor.epoch, cursor.seq + len(batch)):
             # No other device has sent anything meanwhile: these rows need not be received again.
             if pushed.complete and self._ahead is not None:
-                self._recording = asyncio.create_task(self._local.taken(batch, pushed.poll))
-                tally.sent += len(batch)
+                self._recording = asyncio.create_task(self._local.taken(batch, pushed.head))
+                result.sent += len(batch)
             else:
-                await self._record_push(batch, () if pushed.complete else batch, pushed.poll, tally)
+                await self._record_push(
+                    batch, () if pushed.complete else batch, pushed.head, result
+                )
         elif pushed.complete:
             # They come back with the rows of other devices, and are then no longer pending.
-            tally.sent += len(batch)
-        return pushed.poll
+            result.sent += len(batch)
+        return pushed.head
 
     async def _record_push(
-        self, batch: Sequence[Pending], unsure: Sequence[Pending], link: Cursor, tally: RoundResult
+        self,
+        batch: Sequence[Pending],
+        unsure: Sequence[Pending],
+        cursor: Cursor,
+        result: RoundResult,
     ) -> None:
         """Record the rows that were taken, and merge those that were not."""
         differing = await self._standing(unsure)
         left = {pending.row.key for pending, _ in differing}
         taken = [pending for pending in batch if pending.row.key not in left]
-        await self._local.taken(taken, link)
-        tally.sent += len(taken)
+        await self._local.taken(taken, cursor)
+        result.sent += len(taken)
         if received := tuple(current for _, current in differing if isinstance(current, Received)):
-            await self._apply(Page(received, (), link.seq), link, tally)
+            await self._apply(Page(received, (), cursor.seq), cursor, result)
         rebased: list[Pending] = []
         for row, current in differing:
             if isinstance(current, Unreadable) and current.version in (None, row.seen):
                 reason = f"what the replica has cannot be merged: {current.reason}"
-                await self._set_aside(row, reason, tally)
+                await self._set_aside(row, reason, result)
             elif not isinstance(current, Received):
                 version = None if current is None else current.version
                 rebased.append(msgspec.structs.replace(row, seen=version))
@@ -397,12 +405,12 @@ class Exchange:
         middle = len(batch) // 2
         return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
 
-    async def _set_aside(self, pending: Pending, reason: str, tally: RoundResult) -> None:
+    async def _set_aside(self, pending: Pending, reason: str, result: RoundResult) -> None:
         await self._local.set_aside(pending, reason)
-        tally.set_aside += 1
-        tally.note(*pending.row.key, reason)
+        result.set_aside += 1
+        result.note(*pending.row.key, reason)
 
-    async def _tidy(self, tally: RoundResult) -> None:
+    async def _tidy(self, result: RoundResult) -> None:
         """Once a day: prune old tombstones, and find devices that were not seen for long.
 
         After each new epoch seal the rows of earlier ones with its key.
@@ -415,7 +423,7 @@ class Exchange:
             # Somebody may have removed keys there.
             await self._publish_keys()
             await self._replica.prune(self._now())
-            tally.away = tuple(await self._replica.away(self._now()))
+            result.away = tuple(await self._replica.away(self._now()))
             is_sealed = bool(self._replica.form.epoch)
             if is_sealed and (held := await self._local.fingerprint(self._replica.form)):
                 proof = proofs.Proof(int(self._now()), *held)

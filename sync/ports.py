@@ -47,7 +47,7 @@ class Applied(msgspec.Struct, frozen=True):
 class Local(Protocol):
     """One agent's rows on this device. Each call is one durable transaction."""
 
-    async def link(self) -> Cursor:
+    async def cursor(self) -> Cursor:
         """The position up to which the remote was received."""
 
     async def pending(
@@ -63,10 +63,10 @@ class Local(Protocol):
         behind the row with this kind and id.
         """
 
-    async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
+    async def taken(self, rows: Sequence[Pending], cursor: Cursor) -> None:
         """The remote has these versions now. A row that has changed since stays pending."""
 
-    async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
+    async def apply(self, rows: Sequence[Received], cursor: Cursor) -> Applied:
         """Merge rows of the remote, and store the new position.
 
         A row whose merged version differs from the remote's becomes pending over that version.
@@ -95,8 +95,8 @@ class Local(Protocol):
         Returns, by kind and id on the remote, those that are here, and whether they are sent again.
         """
 
-    async def offer_all(self, link: Cursor) -> None:
-        """Another remote, or a restored older state: mark every row as pending, reset `link`."""
+    async def offer_all(self, cursor: Cursor) -> None:
+        """Another remote, or a restored older state: mark every row as pending, reset `cursor`."""
 
 
 _LOWEST: Final = -(2**63)

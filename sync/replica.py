@@ -24,8 +24,8 @@ MOST_ROWS: Final = 2000
 MOST_BYTES: Final = 1_000_000
 TOMBSTONE_SECONDS: Final = 90 * 86_400
 
-_POLL: Final = "SELECT agent_id, seq, epoch FROM replica_clock"
-_POLL_ONE: Final = f"{_POLL} WHERE agent_id = ?"
+_HEADS: Final = "SELECT agent_id, seq, epoch FROM replica_clock"
+_HEAD_OF: Final = f"{_HEADS} WHERE agent_id = ?"
 # The most SELECTs that SQLite takes as one statement.
 _MOST_TERMS: Final = 500
 _PAGE: Final = "SELECT {} FROM rows WHERE agent_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
@@ -137,7 +137,7 @@ class ListedRow(msgspec.Struct, frozen=True, array_like=True):
 class Pushed(msgspec.Struct, frozen=True):
     """The result of a push."""
 
-    poll: Cursor  # where the order ends after it
+    head: Cursor  # where the order ends after it
     complete: bool  # whether every row was taken
     signed: bool  # False: the remote was set back, or is another one
 
@@ -161,7 +161,7 @@ class SharedKeys(Protocol):
 class Replica:
     """One agent's rows on a remote. Every method raises `SyncError`.
 
-    Agents of one database share `polls`. Rows are written as they are, or else in `form`, with the
+    Agents of one database share `heads`. Rows are written as they are, or else in `form`, with the
     `keys` that belong to it; None: they are not sealed.
     """
 
@@ -169,7 +169,7 @@ class Replica:
         self,
         remote: Remote,
         agent: str,
-        polls: Polls | None = None,
+        heads: Heads | None = None,
         *,
         form: RowFormat | None = None,
         keys: SharedKeys | None = None,
@@ -178,26 +178,26 @@ class Replica:
         self.agent = agent
         self.form = form or RowFormat(agent)
         self.keys = keys
-        self._polls = polls or Polls(remote)
+        self._heads = heads or Heads(remote)
 
     async def prepare(self, now: float, *, is_missing: bool = False) -> None:
         await schema.prepare(self.remote, now, is_missing=is_missing)
 
-    async def poll(self) -> Cursor:
+    async def head(self) -> Cursor:
         """The end of the order: one row read. A token that allows reading is enough."""
-        return _end(await self._ask(_POLL_ONE))
+        return _end(await self._ask(_HEAD_OF))
 
-    async def shared_poll(self, max_age: float) -> tuple[Cursor, float]:
-        """The end of the order and its age, from one query for all agents that share `polls`."""
-        return await self._polls.head(self.form.agent, max_age)
+    async def shared_head(self, max_age: float) -> tuple[Cursor, float]:
+        """The end of the order and its age, from one query for all agents that share `heads`."""
+        return await self._heads.head(self.form.agent, max_age)
 
     async def begin(self) -> Cursor:
         """Create the agent's order, if it has none."""
-        return await self._then_poll(_BEGIN)
+        return await self._then_head(_BEGIN)
 
     async def renew(self, epoch: str) -> Cursor:
         """Replace the epoch `epoch`, so that every device offers all its rows again."""
-        return await self._then_poll(
+        return await self._then_head(
             "UPDATE replica_clock SET epoch = lower(hex(randomblob(8)))"
             " WHERE agent_id = ?1 AND epoch = ?2",
             epoch,
@@ -399,13 +399,13 @@ class Replica:
     async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
         return await rows_of(self.remote, sql, self.form.agent, *args)
 
-    async def _then_poll(self, sql: str, *args: Value) -> Cursor:
+    async def _then_head(self, sql: str, *args: Value) -> Cursor:
         change = SqlStatement(sql, (self.form.agent, *args))
-        _, end = await self.remote.batch([change, SqlStatement(_POLL_ONE, (self.form.agent,))])
+        _, end = await self.remote.batch([change, SqlStatement(_HEAD_OF, (self.form.agent,))])
         return _end(end.rows)
 
 
-class Polls:
+class Heads:
     """The ends of the orders of the agents that use a remote, from one query for all of them."""
 
     def __init__(self, remote: Remote) -> None:
@@ -429,7 +429,7 @@ class Polls:
                 for start in range(0, len(agents), _MOST_TERMS):
                     part = agents[start : start + _MOST_TERMS]
                     # With IN (…) each agent would cost three rows.
-                    heads |= await self._ask(" UNION ALL ".join([_POLL_ONE] * len(part)), *part)
+                    heads |= await self._ask(" UNION ALL ".join([_HEAD_OF] * len(part)), *part)
                 self._heads, self._at = heads, begun
             return self._heads[agent], clock() - self._at
 
@@ -438,7 +438,7 @@ class Polls:
 
     async def all(self) -> Mapping[str, Cursor]:
         """The end of the order of every agent in the database: one row read for each."""
-        return await self._ask(_POLL)
+        return await self._ask(_HEADS)
 
     async def _ask(self, sql: str, *agents: str) -> dict[str, Cursor]:
         try:
@@ -449,7 +449,7 @@ class Polls:
 
 
 def _end(rows: Sequence[Sequence[Value]]) -> Cursor:
-    """The end of an order, of which a poll has read the row, if there is one."""
+    """The end of an order from its row, if there is one."""
     return Cursor(str(rows[0][2]), whole(rows[0][1])) if rows else Cursor()
 
 

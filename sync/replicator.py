@@ -216,7 +216,7 @@ class Replicator:
         """Receive and send everything, or the urgent kinds, now. The loop survives a failure."""
         stopped = self.state.phase == "stopped"
         try:
-            tally = await self._once(urgent_only=urgent_only, heartbeat=True)
+            result = await self._once(urgent_only=urgent_only, heartbeat=True)
         except TryLater as error:
             self._wait(error, self._until_next_try())
             if stopped:
@@ -227,7 +227,7 @@ class Replicator:
             self._stop(error)
             raise
         self._woken.set()
-        return tally
+        return result
 
     async def _until_due(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -261,9 +261,9 @@ class Replicator:
             try:
                 # While the intervals double, this agent's own last poll is half of one old.
                 recent = min(interval / 4, clock - self._missed_at)
-                poll, age = await self._replica.shared_poll(recent) if shared else (None, 0.0)
-                tally = await self._exchange.run(
-                    urgent_only=urgent_only, heartbeat=heartbeat, poll=poll
+                head, age = await self._replica.shared_head(recent) if shared else (None, 0.0)
+                result = await self._exchange.run(
+                    urgent_only=urgent_only, heartbeat=heartbeat, head=head
                 )
             except BaseException as error:
                 self._set_state(phase=before)
@@ -272,34 +272,36 @@ class Replicator:
                 if isinstance(error, SyncError):
                     self._note(started, error=error.code, message=error.message)
                 raise
-            self._note(started, **{name: getattr(tally, name) for name in Counts.__struct_fields__})
-            if tally.signed:
+            self._note(
+                started, **{name: getattr(result, name) for name in Counts.__struct_fields__}
+            )
+            if result.signed:
                 self._signed_at = clock
-            if tally.sent or tally.received:
+            if result.sent or result.received:
                 self._active_at, interval = clock, self._timing.poll_seconds
             if not urgent_only:
                 # Other devices were cut off too: their polls must not come all at once.
                 share = self._random.uniform(0.5, 1.0) if is_outage else 1.0
                 self._poll_at = min(self._poll_at, clock - age + share * interval)
-            self._succeeded(tally)
-            return tally
+            self._succeeded(result)
+            return result
 
     def _note(self, started: float, **outcome: Any) -> None:
         ms = round((time.perf_counter() - started) * 1000, 3)
         self._done(Round(at=self._now(), ms=ms, **outcome))
 
-    def _succeeded(self, tally: RoundResult) -> None:
-        self.copied, state = tally.copied, self.state
+    def _succeeded(self, result: RoundResult) -> None:
+        self.copied, state = result.copied, self.state
         names = (*Counts.__struct_fields__, "set_aside")
-        counts = {name: getattr(state, name) + getattr(tally, name) for name in names}
+        counts = {name: getattr(state, name) + getattr(result, name) for name in names}
         self._set_state(
             phase="idle",
             **_NO_ERROR,
             held_until=None,
             last_success=self._now(),
             next_poll=self._now() + max(0.0, self._poll_at - asyncio.get_running_loop().time()),
-            notes=tuple(tally.notes) or state.notes,
-            away=state.away if tally.away is None else tally.away,
+            notes=tuple(result.notes) or state.notes,
+            away=state.away if result.away is None else result.away,
             **counts,
         )
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from thermocline.sync import FileRemote, Polls, Remote, SyncError, TryLater, Usage, poll_interval
+from thermocline.sync import FileRemote, Heads, Remote, SyncError, TryLater, Usage, poll_interval
 
 from ..errors import ReplicaAway, ReplicaRefused, ThermoclineError
 from ..memory.checks import is_agent
@@ -36,7 +36,7 @@ class Database:
     def __init__(self, account: Account, remote: Remote) -> None:
         self.account = account
         self.remote = remote
-        self.polls = Polls(remote)
+        self.heads = Heads(remote)
 
     async def close(self) -> None:
         """Close the connection, or abandon it after two seconds."""
@@ -182,7 +182,7 @@ class Discovery:
             self._problems.report(ACCOUNT_PROBLEM, HOME, error.message, error.hint or "")
         for database in list(self._databases.in_use.values()):
             try:
-                names = [await self._name(database, name) for name in await database.polls.all()]
+                names = [await self._name(database, name) for name in await database.heads.all()]
             except SyncError:
                 # The loops report the error.
                 continue
@@ -210,7 +210,7 @@ class Discovery:
         try:
             if await self._accounts.read(agent) != database.account:
                 return
-            there = await self._sealing.replicas(agent, database.remote, database.polls)
+            there = await self._sealing.replicas(agent, database.remote, database.heads)
             if not any([await replica.has_rows() for replica in there if replica is not None]):
                 # It was forgotten: only deletions are left.
                 self.known.add(agent)

@@ -109,7 +109,7 @@ async def _compare_kind(
 ) -> None:
     until, rows = await memory.read(
         lambda db: (
-            outbox.link(db).seq,
+            outbox.cursor(db).seq,
             {
                 replica.form.key(*row.key)[1]: (f"{row.kind} {row.id}", version)
                 for row, version in _rows(db, replica.form, None if replica.form.epoch else [kind])
@@ -182,7 +182,7 @@ def _held(db: sqlite3.Connection, form: RowFormat) -> Held:
             if form.epoch and row.data:
                 yield form.key(*row.key)[1], version
 
-    shown = outbox.link(db).seq, fingerprint(living())
+    shown = outbox.cursor(db).seq, fingerprint(living())
     return Held({kind: Digest(number, totals[kind]) for kind, number in rows.items()}, shown)
 
 

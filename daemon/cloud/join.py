@@ -21,7 +21,7 @@ import msgspec
 from thermocline.sync import (
     Device,
     Exchange,
-    Polls,
+    Heads,
     Remote,
     Replica,
     RowTooLarge,
@@ -199,9 +199,9 @@ class Restorer:
         return b"" if self._keychain is None else self._keychain.needed().encoded()
 
     async def _names(self) -> list[str]:
-        polls = await self._patiently(Polls(self._remote).all)
+        heads = await self._patiently(Heads(self._remote).all)
         wanted = self._request.agent
-        names = [written for written, poll in polls.items() if poll.epoch]
+        names = [written for written, head in heads.items() if head.epoch]
         if self._keychain is not None:
             agent_of = self._keychain.agent_of
             names = [await agent_of(self._remote, name) or "" for name in names]
@@ -301,11 +301,11 @@ class Restorer:
 
     async def _begin(self, staging: Staging, replica: Replica) -> int:
         """Open the database of an interrupted run, or an empty one; return its number of rows."""
-        poll = await self._patiently(replica.poll)
+        head = await self._patiently(replica.head)
         if await staging.resume(self._url):
-            link = await staging.read(outbox.link)
+            cursor = await staging.read(outbox.cursor)
             # The name may lead to another database now, or it was set back.
-            if link.epoch in ("", poll.epoch) and link.seq <= poll.seq:
+            if cursor.epoch in ("", head.epoch) and cursor.seq <= head.seq:
                 return await staging.count()
         await staging.begin(self._url)
         return 0
@@ -323,7 +323,7 @@ class Restorer:
         if not proven:
             return []
         after = min([compared.shown[0], *(proof.seq for proof in proven.values())])
-        head = await self._patiently(replica.poll)
+        head = await self._patiently(replica.head)
         newest = await self._patiently(lambda: proofs.newest(replica, after))
         lines = []
         for name, proof in proven.items():

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from thermocline.sync import KeyMissing, Polls, Remote, Replica
+from thermocline.sync import Heads, KeyMissing, Remote, Replica
 from thermocline.sync.ports import rows_of
 from thermocline.sync.sealing import keyring, roster, sealed_file
 from thermocline.sync.sealing.cipher import Unsealable, decode, encode, public_key, unwrap, wrap
@@ -86,10 +86,10 @@ class Keychain:
             )
         return self._stored.ring
 
-    def replica(self, remote: Remote, agent: str, polls: Polls | None = None) -> Replica:
+    def replica(self, remote: Remote, agent: str, heads: Heads | None = None) -> Replica:
         """The sealed replica of an agent; `Conflict` without the owner's keys."""
         self.needed()
-        return Replica(remote, agent, polls, form=SealedRows(agent, self.needed), keys=self)
+        return Replica(remote, agent, heads, form=SealedRows(agent, self.needed), keys=self)
 
     async def begin(self) -> str:
         """Make keys for a new owner; return the recovery key, which is not stored."""

@@ -55,8 +55,8 @@ class AgentLocal:
         self._agents = agents
         self._agent = agent
 
-    async def link(self) -> Cursor:
-        return await self.read(outbox.link)
+    async def cursor(self) -> Cursor:
+        return await self.read(outbox.cursor)
 
     async def pending(
         self,
@@ -67,13 +67,13 @@ class AgentLocal:
     ) -> list[Pending]:
         return await self.read(lambda db: outbox.pending(db, kinds, limit, max_bytes, after))
 
-    async def taken(self, rows: Sequence[Pending], link: Cursor) -> None:
+    async def taken(self, rows: Sequence[Pending], cursor: Cursor) -> None:
         while len(rows) > self.rows_at_once:
             part, rows = rows[: self.rows_at_once], rows[self.rows_at_once :]
-            await self.write(partial(outbox.taken, rows=part, link=None))
-        await self.write(partial(outbox.taken, rows=rows, link=link))
+            await self.write(partial(outbox.taken, rows=part, cursor=None))
+        await self.write(partial(outbox.taken, rows=rows, cursor=cursor))
 
-    async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
+    async def apply(self, rows: Sequence[Received], cursor: Cursor) -> Applied:
         # After an interruption all of them are merged again.
         total = Applied()
         while len(rows) > self.rows_at_once:
@@ -82,7 +82,7 @@ class AgentLocal:
 
         def last(tx: Transaction) -> Applied:
             applied = apply.apply(tx, rows)
-            outbox.follow(tx, link)
+            outbox.follow(tx, cursor)
             return applied
 
         return total + await self.write(last)
@@ -99,7 +99,7 @@ class AgentLocal:
                 return None
             live = (row for row in apply.every(db) if row.data)
             names = ((form.key(*row.key)[1], form.version(version_of(row)) or "") for row in live)
-            return outbox.link(db).seq, fingerprint(names)
+            return outbox.cursor(db).seq, fingerprint(names)
 
         return await self.read(read)
 
@@ -108,8 +108,8 @@ class AgentLocal:
     ) -> dict[tuple[str, str], tuple[tuple[str, str], bool]]:
         return await self.write(partial(outbox.offer_again, form=form, damaged=damaged))
 
-    async def offer_all(self, link: Cursor) -> None:
-        await self.write(partial(outbox.offer_all, link=link))
+    async def offer_all(self, cursor: Cursor) -> None:
+        await self.write(partial(outbox.offer_all, cursor=cursor))
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
@@ -158,7 +158,7 @@ class Loop:
         self.account = database.account
         self.timing = timing
         self.replica = replica
-        self._polls = database.polls
+        self._heads = database.heads
         self._problems = problems
         self._retry_seconds = 0.0 if waiting.instant else _RETRY_SECONDS
         self._is_away = False
@@ -220,7 +220,7 @@ class Loop:
             self._task.cancel()
             # A failure during the cancellation hides it: cancel again.
             await asyncio.wait([self._task], timeout=_END_SECONDS / 2)
-        self._polls.leave(self.replica.form.agent)
+        self._heads.leave(self.replica.form.agent)
         for code in (_TROUBLE, _LEFT_OUT, _AWAY, _SLOWED):
             self._problems.clear(code, self.agent)
 

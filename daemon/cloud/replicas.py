@@ -176,11 +176,11 @@ class Replicas:
         """Receive everything, and send everything or the critical state; else `NotFound`."""
         loop = await self._needed(agent)
         with our_errors(loop.account):
-            tally = await loop.replicator.sync(urgent_only=urgent_only)
-        if tally.copied:
+            result = await loop.replicator.sync(urgent_only=urgent_only)
+        if result.copied:
             await self._take_other_id()
             return await self.sync(agent, urgent_only=urgent_only)
-        return tally
+        return result
 
     async def account(self, agent: str) -> Account | None:
         """The agent's replica by the configuration in force, if any; errors as for `account_of`."""
@@ -343,7 +343,7 @@ class Replicas:
                 return None
             database = await self._databases.get(account)
             self._loops[agent] = loop = Loop(
-                *await self.sealing.replicas(agent, database.remote, database.polls),
+                *await self.sealing.replicas(agent, database.remote, database.heads),
                 database,
                 self._local(agent),
                 self.device,

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thermocline.sync import Polls, Remote, Replica, SchemaMissing
+from thermocline.sync import Heads, Remote, Replica, SchemaMissing
 from thermocline.sync.ports import rows_of
 
 from ..errors import ConfigInvalid
@@ -90,14 +90,14 @@ class Sealing:
         return self._pairing
 
     async def replicas(
-        self, agent: str, remote: Remote, polls: Polls
+        self, agent: str, remote: Remote, heads: Heads
     ) -> tuple[Replica, Replica | None]:
         """The replica of an agent, and what it had before it was sealed, if that is to be taken in.
 
         `Conflict`: it is to be sealed, and this device has no keys.
         """
         if not self.is_on:
-            return Replica(remote, agent, polls), None
+            return Replica(remote, agent, heads), None
         keychain = await self.keychain()
         unsealed = Replica(remote, agent) if keychain.is_switching(agent) else None
-        return keychain.replica(remote, agent, polls), unsealed
+        return keychain.replica(remote, agent, heads), unsealed

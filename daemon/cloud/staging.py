@@ -337,8 +337,8 @@ class Staging(AgentLocal):
         await self._run(self._close)
         self._thread.shutdown(wait=False)
 
-    async def apply(self, rows: Sequence[Received], link: Cursor) -> Applied:
-        applied = await super().apply(rows, link)
+    async def apply(self, rows: Sequence[Received], cursor: Cursor) -> Applied:
+        applied = await super().apply(rows, cursor)
         self.came(len(rows))
         return applied
 

@@ -118,7 +118,7 @@ def _since(started: float) -> float:
 async def devices(scope: Scope) -> schemas.DeviceList:
     """List the devices that share the agent's replica."""
     async with scope.store(exists=True) as store:
-        seq = (await store.read(outbox.link)).seq
+        seq = (await store.read(outbox.cursor)).seq
         return schemas.DeviceList(await _devices(scope, seq))
 
 

@@ -21,18 +21,18 @@ from .database.transaction import Transaction
 from .kinds import kind_of
 from .records import memory_rows
 
-_LINK: Final = "link"
+_CURSOR: Final = "link"
 _AT_ONCE: Final = 32
 
 
-def link(db: sqlite3.Connection) -> Cursor:
+def cursor(db: sqlite3.Connection) -> Cursor:
     """The position up to which the replica was received; the beginning before the first contact."""
-    return meta.read(db, _LINK, Cursor) or Cursor()
+    return meta.read(db, _CURSOR, Cursor) or Cursor()
 
 
-def follow(tx: Transaction, link: Cursor) -> None:
+def follow(tx: Transaction, cursor: Cursor) -> None:
     """Record the position up to which the replica was received."""
-    meta.write(tx, _LINK, link)
+    meta.write(tx, _CURSOR, cursor)
 
 
 def pending(
@@ -92,10 +92,10 @@ def refused(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
     ).fetchall()
 
 
-def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor | None) -> None:
+def taken(tx: Transaction, rows: Sequence[Pending], cursor: Cursor | None) -> None:
     """The replica has these versions now. A row that has changed since stays pending.
 
-    Without a link others of the same push follow: until then its rows would be received again.
+    Without a cursor others of the same push follow: until then its rows would be received again.
     """
     same: list[tuple[str, str]] = []
     for row, current in zip(rows, _current(tx.db, (row.row.key for row in rows)), strict=True):
@@ -108,8 +108,8 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Cursor | None) -> None
             (row.version, base, *row.row.key),
         )
     tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", same)
-    if link is not None:
-        follow(tx, link)
+    if cursor is not None:
+        follow(tx, cursor)
 
 
 def rebase(tx: Transaction, rows: Sequence[Pending]) -> None:
@@ -148,10 +148,10 @@ def offer_again(
 def compare_again(tx: Transaction, names: Iterable[tuple[str, str]]) -> None:
     """Receive everything again, and offer these rows, which the replica lacks or has otherwise."""
     tx.db.executemany("INSERT OR IGNORE INTO outbox VALUES (?, ?, NULL, NULL, NULL)", names)
-    follow(tx, Cursor(link(tx.db).epoch))
+    follow(tx, Cursor(cursor(tx.db).epoch))
 
 
-def offer_all(tx: Transaction, link: Cursor) -> None:
+def offer_all(tx: Transaction, cursor: Cursor) -> None:
     """Start with another replica: mark every row as pending, without a known version there.
 
     Other devices know the memories that were not pending: their changes to them are no conflicts.
@@ -163,7 +163,7 @@ def offer_all(tx: Transaction, link: Cursor) -> None:
         " UNION ALL SELECT kind, id, NULL, NULL, NULL FROM rows",
         (memory_rows.KIND.name, stored.UNCHANGED),
     )
-    follow(tx, link)
+    follow(tx, cursor)
 
 
 def unsent(folder: Path) -> int:

@@ -241,14 +241,14 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
 ):
     one = make_host("one")
     await one.put("key", "value")
-    link, failures = AgentLocal.link, [RuntimeError("a secret")]
+    cursor, failures = AgentLocal.cursor, [RuntimeError("a secret")]
 
     async def failing(self: AgentLocal) -> Any:
         if failures:
             raise failures.pop()
-        return await link(self)
+        return await cursor(self)
 
-    monkeypatch.setattr(AgentLocal, "link", failing)
+    monkeypatch.setattr(AgentLocal, "cursor", failing)
     monkeypatch.setattr("thermocline.daemon.cloud.loop._RETRY_SECONDS", 0.05)
     one.run(poll_seconds=NEVER)
     await until(lambda: not failures, "it fails")

@@ -13,8 +13,8 @@ from memory_sides import MemoryLocal, MemoryRemote
 
 from thermocline.sync import (
     Device,
+    Heads,
     HybridClock,
-    Polls,
     QuotaSpent,
     Refused,
     Replica,
@@ -46,7 +46,7 @@ class Running:
         self.states: list[State] = []
         self.replicator = Replicator(
             self.local,
-            Replica(self.remote, "default", Polls(self.remote)),
+            Replica(self.remote, "default", Heads(self.remote)),
             Device(name, name),
             urgent=frozenset({"hot"}),
             timing=timing,

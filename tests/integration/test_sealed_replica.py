@@ -99,12 +99,12 @@ async def test_a_device_that_was_not_told_of_an_epoch_cannot_write_with_the_old_
     assert two.keys is not None
     await roster.publish(remote, one.ring.next(retired="lost"), one.keys.holder)  # type: ignore[union-attr]
     two.store("written with the key that the lost device has")
-    link = await two.local.link()
+    cursor = await two.local.cursor()
     with pytest.raises(KeyMissing):
-        await two.replica.push(await two.local.pending(None, 9, 999), two.device, link.seq, START)
+        await two.replica.push(await two.local.pending(None, 9, 999), two.device, cursor.seq, START)
     await two.sync()
     assert two.ring.epoch == 2
-    [clocks] = {c for c, s in remote.query("SELECT clocks, seq FROM rows") if s > link.seq}
+    [clocks] = {c for c, s in remote.query("SELECT clocks, seq FROM rows") if s > cursor.seq}
     assert json.loads(clocks) == {"epoch": 2}
     assert lost.ring.epoch == 1
 

@@ -152,7 +152,7 @@ class History:
     async def rest(self) -> None:
         for _ in range(40):
             assert all(await asyncio.gather(*[device.sync() for device in self.devices]))
-            cursors = [(await device.local.link()).seq for device in self.devices]
+            cursors = [(await device.local.cursor()).seq for device in self.devices]
             [(seq,)] = self.remote.inner.query("SELECT seq FROM replica_clock")
             if cursors == [seq] * 3 and not any(device.local.outbox for device in self.devices):
                 return

@@ -22,9 +22,9 @@ from thermocline.sync import (
     Device,
     Exchange,
     FileRemote,
+    Heads,
     HybridClock,
     Pending,
-    Polls,
     Refused,
     Remote,
     Replica,
@@ -157,8 +157,8 @@ async def test_what_one_device_stores_changes_and_deletes_reaches_the_other(remo
     two.store(1, text="changed")
     two.local.write("memory", "m00002", None)
     await two.sync()
-    tally = await one.sync()
-    assert (tally.received, tally.conflicts) == (2, 0)
+    result = await one.sync()
+    assert (result.received, result.conflicts) == (2, 0)
     assert one.texts() == two.texts() == {"m00001": "changed", "m00003": "memory 3", "a/b": None}
     assert not one.local.outbox
     assert not two.local.outbox
@@ -219,8 +219,8 @@ class Slow:
         self._read.set()
         return rows
 
-    async def _records(self, rows: Sequence[Pending], link: Cursor) -> None:
-        await self._taken(rows, link)
+    async def _records(self, rows: Sequence[Pending], cursor: Cursor) -> None:
+        await self._taken(rows, cursor)
         self._recorded.set()
 
 
@@ -233,7 +233,7 @@ async def test_while_a_large_push_is_under_way_the_next_is_read_and_the_last_rec
     assert (await one.sync()).sent == 7000
     assert slow.pushed == 4
     assert not one.local.outbox
-    assert await one.local.link() == await one.replica.poll()
+    assert await one.local.cursor() == await one.replica.head()
 
 
 async def test_a_push_that_fails_leaves_what_was_pushed_before_it_recorded(remote):
@@ -246,7 +246,7 @@ async def test_a_push_that_fails_leaves_what_was_pushed_before_it_recorded(remot
         await one.sync()
     left = len(one.local.outbox)
     assert 0 < left == 5000 - await one.replica.count()
-    assert await one.local.link() == await one.replica.poll()
+    assert await one.local.cursor() == await one.replica.head()
     assert (await one.sync()).sent == left
 
 
@@ -258,10 +258,10 @@ async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
     await one.sync()
     for answers in range(4):
         one.store(*range(5), text=f"again {answers}")
-        poll = await one.replica.poll()
+        head = await one.replica.head()
         cut.plan = iter([Fault("after")])
         with pytest.raises(TryLater):
-            await one.sync(poll=poll)
+            await one.sync(head=head)
         await one.sync()
         assert not one.local.outbox
     there = await run(remote, "SELECT id, version FROM rows")
@@ -352,9 +352,9 @@ async def test_rows_that_make_no_sense_are_refused_alone_and_may_be_replaced(rem
         await place(remote, a_row(2 * number), **columns)
         await place(remote, a_row(2 * number + 1))
     odd = [f"p{2 * number}" for number in range(len(NONSENSE))]
-    tally = await two.sync()
-    assert (tally.received, tally.refused) == (len(odd) + 1, len(odd))
-    assert [note.partition(": ")[0] for note in tally.notes] == [f"memory {key}" for key in odd]
+    result = await two.sync()
+    assert (result.received, result.refused) == (len(odd) + 1, len(odd))
+    assert [note.partition(": ")[0] for note in result.notes] == [f"memory {key}" for key in odd]
     assert set(two.texts()) == {"m00001"} | {f"p{2 * number + 1}" for number in range(len(odd))}
     assert (await two.sync()).refused == 0
     for key in odd:
@@ -386,10 +386,10 @@ async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
     one.store(*range(20, 28), text=dense(90_000))
     one.store(24, 50, text=dense(250_000))
     await one.sync()
-    tally = await two.sync()
-    assert (tally.received, tally.refused) == (58, 2)
+    result = await two.sync()
+    assert (result.received, result.refused) == (58, 2)
     names = (" ".join(one.replica.form.key("memory", key)) for key in ("m00024", "m00050"))
-    assert sorted(tally.notes) == sorted(f"{n}: it is too large to be received" for n in names)
+    assert sorted(result.notes) == sorted(f"{n}: it is too large to be received" for n in names)
     assert (await two.sync()).refused == 0
 
 
@@ -419,8 +419,8 @@ async def test_a_row_that_the_remote_cannot_take_is_set_aside_alone(remote):
     one.local.write("memory", "large", {"text": dense(LARGE)})
     one.local.write("memory", "a\0b", {"text": "a name that SQLite would cut"})
     one.store(*range(2, 700))
-    tally = await one.sync()
-    assert (tally.sent, tally.set_aside) == (699, 2)
+    result = await one.sync()
+    assert (result.sent, result.set_aside) == (699, 2)
     assert set(one.local.aside) == {("memory", "large"), ("memory", "a\0b")}
     assert (await two.sync()).received == 699
     one.local.write("memory", "large", {"text": "smaller"})
@@ -486,8 +486,8 @@ async def test_what_is_too_large_for_something_in_between_is_sent_in_parts(remot
     one, two = Member("one", narrow), Member("two", remote)
     one.store(*range(60), text=dense(3000))
     one.store(60, text=dense(25_000))
-    tally = await one.sync()
-    assert (tally.sent, tally.set_aside) == (60, 1)
+    result = await one.sync()
+    assert (result.sent, result.set_aside) == (60, 1)
     assert narrow.refused < 12
     assert (await two.sync()).received == 60
 
@@ -531,12 +531,12 @@ async def test_one_poll_shows_every_agent_of_the_database(remote):
         member = Member("one", remote, agent)
         member.store(1)
         await member.sync()
-    polls = Polls(remote)
-    heads = await polls.all()
-    assert {"default", "other"} == heads.keys()
+    heads = Heads(remote)
+    known = await heads.all()
+    assert {"default", "other"} == known.keys()
     for agent in ("default", "other", "third"):
-        head, age = await Replica(remote, agent, polls).shared_poll(60.0)
-        assert head == heads.get(agent, Cursor())
+        head, age = await Replica(remote, agent, heads).shared_head(60.0)
+        assert head == known.get(agent, Cursor())
         assert 0 <= age < 60
 
 
@@ -551,16 +551,16 @@ async def test_a_poll_reads_a_row_for_each_agent_in_use_and_for_no_other(sqld):
         "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
         " INSERT INTO replica_clock SELECT 'agent' || i, 1, 'e' FROM n",
     )
-    polls = Polls(server)
+    heads = Heads(server)
     for agent in ("agent0", "agent7", "agent9"):
-        await Replica(server, agent, polls).shared_poll(60.0)
+        await Replica(server, agent, heads).shared_head(60.0)
     used.clear()
-    await Replica(server, "agent7", polls).shared_poll(0.0)
+    await Replica(server, "agent7", heads).shared_head(0.0)
     assert [usage.rows_read for usage in used] == [3]
-    await Replica(server, "agent9", polls).shared_poll(60.0)
+    await Replica(server, "agent9", heads).shared_head(60.0)
     assert len(used) == 1
-    polls.leave("agent9")
-    await Replica(server, "agent7", polls).shared_poll(0.0)
+    heads.leave("agent9")
+    await Replica(server, "agent7", heads).shared_head(0.0)
     assert [usage.rows_read for usage in used] == [3, 2]
     await server.close()
 
@@ -622,8 +622,8 @@ async def test_a_device_joins_with_a_token_that_allows_reading(sqld_with_auth):
     one, two = Member("one", writer), Member("two", reader)
     one.store(*range(5))
     await one.sync()
-    tally = await two.exchange.receive()
-    assert (tally.received, two.texts()) == (5, one.texts())
+    result = await two.exchange.receive()
+    assert (result.received, two.texts()) == (5, one.texts())
     assert (await two.exchange.receive()).received == 0
     await writer.close()
     await reader.close()
@@ -637,17 +637,17 @@ async def test_receiving_goes_on_where_it_was_interrupted(remote):
     applied: list[int] = []
     whole = two.local.apply
 
-    async def apply(rows: Any, link: Cursor) -> Any:
+    async def apply(rows: Any, cursor: Cursor) -> Any:
         if len(applied) == 1:
             applied.append(0)
             raise OSError("the disk is full")
         applied.append(len(rows))
-        return await whole(rows, link)
+        return await whole(rows, cursor)
 
     two.local.apply = apply  # type: ignore[method-assign]
     with pytest.raises(OSError, match="full"):
         await two.sync()
-    assert (await two.local.link()).seq == 2000
+    assert (await two.local.cursor()).seq == 2000
     await two.sync()
     assert applied == [2000, 0, 2000, 200]
     assert two.local.rows == one.local.rows
@@ -688,8 +688,8 @@ async def test_devices_that_were_away_for_ninety_days_are_named(remote):
     two.store(1)
     await two.sync()
     one.now += 91 * DAY
-    tally = await one.sync(heartbeat=True)
-    assert tally.away == ("the two",)
+    result = await one.sync(heartbeat=True)
+    assert result.away == ("the two",)
 
 
 async def test_what_a_device_lacks_is_counted_and_a_retirement_is_noticed_by_the_next_poll(remote):
@@ -700,11 +700,11 @@ async def test_what_a_device_lacks_is_counted_and_a_retirement_is_noticed_by_the
     two.store(*range(10, 13))
     await two.sync()
     one.local.write("memory", "m00000", None)
-    cursor = (await one.local.link()).seq
+    cursor = (await one.local.cursor()).seq
     found = {each.id: each for each in await one.replica.devices("one", cursor)}
     assert {name: each.behind for name, each in found.items()} == {"one": 3, "two": 0}
     await one.sync()
-    cursor = (await one.local.link()).seq
+    cursor = (await one.local.cursor()).seq
     found = {each.id: each for each in await one.replica.devices("one", cursor)}
     assert {name: each.behind for name, each in found.items()} == {"one": 0, "two": 1}
     assert await one.replica.retire("two", START)
@@ -735,6 +735,6 @@ async def test_a_link_or_a_fifo_in_the_file_s_place_is_refused_and_stops_nothing
     make(tmp_path / f"replica.db{ending}")
     remote = FileRemote(path)
     with pytest.raises(Refused) as refused:
-        await asyncio.wait_for(Replica(remote, AGENT).poll(), 60)
+        await asyncio.wait_for(Replica(remote, AGENT).head(), 60)
     assert "not a regular file" in refused.value.message
     await remote.close()
