@@ -120,7 +120,9 @@ def repeats(older: str, newer: str) -> Judgement:
     if exact_key(older) == exact_key(newer):
         return Judgement("duplicate", ("the same words",))
     statements = read(older), read(newer)
-    if statements[0].asks != statements[1].asks or not _may_repeat(*statements):
+    # Without most words beginning alike the wordings need not be compared.
+    begins, others = (frozenset(word[:_BEGINNING] for word in each.words) for each in statements)
+    if statements[0].asks != statements[1].asks or len(begins ^ others) > _REWORDED:
         return UNRELATED
     first, other = map(gist_of, statements)
     if not first:
@@ -134,12 +136,6 @@ def repeats(older: str, newer: str) -> Judgement:
         elif equals_swapped(first, other):
             reason = "the same words, with equals in another order"
     return Judgement("duplicate", (reason,)) if reason else UNRELATED
-
-
-def _may_repeat(first: Statement, other: Statement) -> bool:
-    """Whether most words begin alike; without it the wordings need not be compared."""
-    begins = (frozenset(word[:_BEGINNING] for word in item.words) for item in (first, other))
-    return len(next(begins) ^ next(begins)) <= _REWORDED
 
 
 def _denial(older: Statement, newer: Statement) -> str:
@@ -197,11 +193,12 @@ def _value_changed(parts: Difference, older: Statement, newer: Statement) -> boo
     value, since "the sky is blue" and "the sky is clear" are compatible.
     """
     before = parts.before
-    links = words("links") | words("connecting")
-    if len(before) < 2 or not links.isdisjoint(parts.older[1:] + parts.newer[1:]):
+    if len(before) < 2 or not words("links", "connecting").isdisjoint(
+        parts.older[1:] + parts.newer[1:]
+    ):
         return False
     are_numbers = _is_number(parts.older) and _is_number(parts.newer)
-    between = words("links") | words("months") if are_numbers else words("now")
+    between = words("links", "months") if are_numbers else words("now")
     opener = len(before) - 1
     while opener > 0 and before[opener] in between:
         opener -= 1
@@ -213,7 +210,7 @@ def _value_changed(parts: Difference, older: Statement, newer: Statement) -> boo
         # "Task code 5 is done": here the number only identifies the task.
         if parts.after and before[opener] in words("value_nouns"):
             return False
-        opens = before[opener] in words("copulas") | words("state_verbs")
+        opens = before[opener] in words("copulas", "state_verbs")
         opens = opens or _ends_in_value_noun(before[max(0, opener - 5) : opener + 1])
         return is_single or (opener > 0 and opens and _units(parts.older) == _units(parts.newer))
     if not is_single or not words("no_values").isdisjoint(parts.older + parts.newer):
@@ -238,7 +235,7 @@ def _is_number(value: tuple[str, ...]) -> bool:
 
 def _units(value: tuple[str, ...]) -> list[str]:
     """The units of a number: "2 cats" is not about "3 dogs"."""
-    others = words("numbers") | words("months") | words("links")
+    others = words("numbers", "months", "links")
     return [word for word in value if not _DIGIT.search(word) and word not in others]
 
 
@@ -272,17 +269,14 @@ def _claim(attribute: str, statement: Statement) -> tuple[str, tuple[str, ...]]:
         return "", ()
     unspaced = sum(len(word) == 1 for word in sequence) > len(sequence) // 2
     text = ("" if unspaced else " ").join(sequence)
+    after = words("after_values")
     for pattern in _claims(attribute, unspaced):
         if match := pattern.match(text):
             # A circumstance follows the value.
-            value = tuple(takewhile(_may_be_of_value, match["value"].split()))
+            value = tuple(takewhile(lambda word: word not in after, match["value"].split()))
             named = unspaced or not statement.names.isdisjoint(value[:1])
             return match["subject"], value if named and len(value) <= _LONGEST_VALUE else ()
     return "", ()
-
-
-def _may_be_of_value(word: str) -> bool:
-    return word not in words("after_values")
 
 
 @cache

@@ -15,7 +15,7 @@ from ..memory.records import Outcome
 from ..memory.similarity import fold
 from .names import is_given_name, people
 from .openings import Finder
-from .vocabulary import categories, compiled, cue, each, entries_of, not_topics, table, words
+from .vocabulary import categories, compiled, cue, each, not_topics, table, words
 
 Signal: TypeAlias = Literal[
     "question", "greeting", "request", "offer", "hedge", "decision", "solution", "correction",
@@ -62,7 +62,7 @@ def signals_of(sentence: str) -> frozenset[Signal]:
     """All signals of one sentence; none for a plain statement."""
     folded = fold(sentence[:_LONGEST])
     sentence = compiled(_OPENING).sub("", folded, count=1) or folded
-    names = cast(set[Signal], {*_searched().names_in(sentence)})
+    names = cast(set[Signal], {*cue(*_SEARCHED).names_in(sentence)})
     # What was "not fixed" or "if it was fixed" was not done.
     if names & {"decision", "solution", "report"}:
         names -= _undone(sentence, names)
@@ -73,11 +73,6 @@ def signals_of(sentence: str) -> frozenset[Signal]:
     if cue("request").pattern.match(sentence) and not cue("standing_request").any_in(folded):
         names.add("request")
     return frozenset(names)
-
-
-@cache
-def _searched() -> Finder:
-    return Finder(entry for name in _SEARCHED for entry in entries_of(name))
 
 
 def worth(text: str, signals: frozenset[Signal]) -> float:
@@ -204,7 +199,7 @@ def is_own_report(text: str) -> bool:
     """Whether a text begins with what its speaker did: "I raised the limit", "Deployed it"."""
     folded = fold(text[:_LONGEST])
     first = re.match(r"[^\W\d_]+", folded)
-    by_self = first is not None and first.group() in words("self") | words("ours")
+    by_self = first is not None and first.group() in words("self", "ours")
     return by_self or cue("report").pattern.match(folded) is not None
 
 
@@ -253,19 +248,17 @@ def category_of(text: str, *, preference: bool) -> str | None:
 
 def _undone(sentence: str, names: set[Signal]) -> set[Signal]:
     """The signals of `names` that are only denied, or part of a condition."""
+
+    def follows_denial(cue_of_it: re.Match[str]) -> bool:
+        before = sentence[max(0, cue_of_it.start() - 12) : cue_of_it.start()]
+        denials = cue("not_if").pattern.finditer(before)
+        return any(denial.end() == len(before.rstrip()) for denial in denials)
+
     return {
         name
         for name in names & {"decision", "solution", "report"}
-        if all(
-            _follows("not_if", sentence, match.start())
-            for match in cue(name).pattern.finditer(sentence)
-        )
+        if all(map(follows_denial, cue(name).pattern.finditer(sentence)))
     }
-
-
-def _follows(name: str, sentence: str, at: int) -> bool:
-    before = sentence[max(0, at - 12) : at]
-    return any(match.end() == len(before.rstrip()) for match in cue(name).pattern.finditer(before))
 
 
 def content_words(text: str) -> int:
@@ -278,22 +271,18 @@ def content_words(text: str) -> int:
 
 
 @cache
-def _number_words() -> frozenset[str]:
-    """Words of larger numbers; "one of them" counts nothing."""
-    return words("numbers") - not_topics()
-
-
-@cache
 def day_names() -> frozenset[str]:
     """Names of days and months."""
-    return (words("days") | words("weekdays")) - {"today", "heute", "tomorrow", "morgen"}
+    return words("days", "weekdays") - {"today", "heute", "tomorrow", "morgen"}
 
 
 def _extras(text: str, content: int) -> float:
     metadata = extract(text)
     folded = fold(text)
     value = -0.5 if text.count(" ") > _TOO_MANY_WORDS else 0.0
-    counted = any(map(str.isdigit, text)) or _number_words() & frozenset(folded.split())
+    # "One of them" counts nothing.
+    counting = words("numbers").intersection(folded.split()) - not_topics()
+    counted = counting or any(map(str.isdigit, text))
     value += 0.7 if counted else 0.0
     value += 0.5 if people(text) else 0.0
     dated = cue("dated").any_in(folded) or not day_names().isdisjoint(WORD.findall(folded))

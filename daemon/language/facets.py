@@ -18,8 +18,7 @@ from ..memory.indexing import index_words
 from ..memory.similarity import fold
 from ..memory.stemming import STOP_WORDS, word_terms
 from .normal_form import Statement, negations, read
-from .openings import Finder
-from .vocabulary import compiled, cue, each, entries_of, not_topics, words
+from .vocabulary import compiled, cue, each, not_topics, words
 
 # The tables by the sort of their words; later ones win.
 _SORTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -92,7 +91,7 @@ def content_terms(text: str) -> dict[str, str]:
 @cache
 def single_stems() -> frozenset[str]:
     """The stems of the nouns of which an owner has one at a time."""
-    return frozenset(map(stem_of, words("value_nouns") | words("single_nouns")))
+    return frozenset(map(stem_of, words("value_nouns", "single_nouns")))
 
 
 def stem_of(word: str) -> str:
@@ -109,7 +108,10 @@ def is_small(word: str) -> bool:
 def sort_words(parts: SortedWords) -> None:
     """Sort the words of `parts.statement`, which is in a script with blanks."""
     statement = parts.statement
-    nouns_large = _has_large_nouns(statement)
+    # In German capital letters begin all nouns.
+    nouns_large = _UMLAUT.search(statement.text) is not None or not (
+        (words("nouns_large") - words("was", "copulas")).isdisjoint(statement.words)
+    )
     for at, word in enumerate(statement.words):
         before = statement.words[at - 1] if at else ""
         after = statement.words[at + 1 : at + 2]
@@ -163,7 +165,7 @@ def character_pairs(run: str) -> list[str]:
 def _sort_of(word: str, before: str) -> str:
     sort = _sorts().get(word, "topic")
     if sort == "relative" and not _is_relative(word, before):
-        return "light" if word in words("titles") | words("light") else "topic"
+        return "light" if word in words("titles", "light") else "topic"
     return "light" if sort == "topic" and _tells_change(word) else sort
 
 
@@ -226,10 +228,8 @@ def _without_ending(word: str) -> str:
     if len(word) > 3 and word.endswith("s'"):
         return word[:-1]
     bare = word[:-1]
-    is_name = bare in words("given_names") or bare in words("relatives")
-    if word.endswith("s") and is_name and word not in words("given_names"):
-        return bare
-    return word
+    is_name = bare in words("given_names", "relatives")
+    return bare if word.endswith("s") and is_name and word not in words("given_names") else word
 
 
 def _is_relative(word: str, before: str) -> bool:
@@ -247,16 +247,9 @@ def _introduces(following: tuple[str, ...]) -> bool:
     )
 
 
-def _has_large_nouns(statement: Statement) -> bool:
-    """Whether capital letters begin all nouns, as in German."""
-    if _UMLAUT.search(statement.text):
-        return True
-    return not (words("nouns_large") - words("was") - words("copulas")).isdisjoint(statement.words)
-
-
 @lru_cache(1_024)
 def _tells_change(word: str) -> bool:
-    return any(cue(name).pattern.fullmatch(word) is not None for name in ("changes", "ended"))
+    return cue("changes", "ended").pattern.fullmatch(word) is not None
 
 
 @cache
@@ -278,8 +271,6 @@ _STATES: Final = {
     "smoking": ("without_smoking", "having_smoking"),
     "marriage": ("without_marriage", "having_marriage"),
 }
-# The cues of a change.
-_OF_CHANGE: Final = ("changes", "ended", "turns")
 # Small words that never tell which attribute is meant.
 _EMPTY: Final = (
     "light", "copulas", "articles", "helping", "links", "connecting", "now", "titles",
@@ -302,7 +293,7 @@ class Facets(SortedWords):
     @property
     def frame(self) -> set[str]:
         """The stems of small words that may tell which attribute is meant: "starts"."""
-        empty = STOP_WORDS.union(*map(words, _EMPTY))
+        empty = STOP_WORDS | words(*_EMPTY)
         small = (word for word in self.statement.words if is_small(word))
         return {stem_of(word) for word in small if word not in empty}
 
@@ -382,12 +373,7 @@ def claims_of(text: str) -> tuple[str, ...]:
 def tells_change(text: str) -> bool:
     """Whether a text may tell that something is no longer as it was; cheaper than its facets."""
     folded = fold(text)
-    return _of_change().any_in(folded) and not _tells("adds", folded)
-
-
-@cache
-def _of_change() -> Finder:
-    return Finder(entry for name in _OF_CHANGE for entry in entries_of(name))
+    return cue("changes", "ended", "turns").any_in(folded) and not _tells("adds", folded)
 
 
 @lru_cache(1_024)

@@ -30,7 +30,7 @@ def own_words(text: str) -> str:
     """`text` up to the first frame; empty if it, or a part, is not to be remembered."""
     if is_unrecorded(text):
         return ""
-    starts = (start for start in _starts(text) if _framed().match(_head(text[start:])))
+    starts = (start for start in _starts(text) if _opens("framed", text[start:]))
     return text[: next(starts, len(text))]
 
 
@@ -38,21 +38,20 @@ def is_unrecorded(text: str) -> bool:
     """Whether somebody asks not to remember a message, or a part of it."""
     if len(text) <= _TYPED:
         return _wish().search(_in_a_line(text)) is not None
-    return any(_not_recorded().match(_head(text[start:])) for start in _starts(text))
+    return any(_opens("not_recorded", text[start:]) for start in _starts(text))
 
 
 def opens_frame(text: str) -> bool:
     """Whether a text begins with a frame: "Translate:" is no speaker."""
-    head = _head(text)
-    return bool(_framed().match(head) or _not_recorded().match(head))
+    return _opens("framed", text) or _opens("not_recorded", text)
+
+
+def _opens(name: str, text: str) -> bool:
+    return _behind_lead(name).match(_in_a_line(text[:_HEAD])) is not None
 
 
 def _starts(text: str) -> Iterator[int]:
     return (match.end() for match in _BEGINNINGS.finditer(text))
-
-
-def _head(text: str) -> str:
-    return _in_a_line(text[:_HEAD])
 
 
 def _in_a_line(text: str) -> str:
@@ -60,18 +59,15 @@ def _in_a_line(text: str) -> str:
 
 
 @cache
-def _framed() -> re.Pattern[str]:
-    return re.compile(f"{compiled(_LEAD).pattern}(?:{cue('framed').pattern.pattern})")
-
-
-@cache
-def _not_recorded() -> re.Pattern[str]:
-    return re.compile(f"{compiled(_LEAD).pattern}(?:{cue('not_recorded').pattern.pattern})")
+def _behind_lead(name: str) -> re.Pattern[str]:
+    """The cues of a name, which may stand behind a lead-in."""
+    return re.compile(f"{compiled(_LEAD).pattern}(?:{cue(name).pattern.pattern})")
 
 
 @cache
 def _wish() -> re.Pattern[str]:
     """The wish at the beginning of a clause: "my salary is 61k, don't save that"."""
-    contrast, wish = compiled("(?:{contrast}|{~contrast})").pattern, _not_recorded().pattern
+    contrast = compiled("(?:{contrast}|{~contrast})").pattern
+    wish = _behind_lead("not_recorded").pattern
     begin = rf"\A|[.!?…。！？,;:(–—][\s\"'”’»>*•¿¡)-]*|\s-\s+|\s(?={contrast}\s)"
     return re.compile(rf"(?:{begin})(?:{contrast}\s+)?{wish}")

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from ..memory.indexing import fold, index_words
+from ..memory.indexing import fold
 from .cues import own_name
 from .date_tokens import may_have_dates
 from .dates import date_codes
 from .facets import content_terms, single_stems, tells_change
-from .thesaurus import language_of, thesaurus
+from .thesaurus import language_of_text, thesaurus
 from .vocabulary import grammar_by_language, words
 
 # Longer texts are no statements; introducing is rare in them.
@@ -70,7 +70,7 @@ def _roles_in(text: str) -> Iterator[tuple[str, str]]:
     known = thesaurus()
     meant = {meaning.words[0]: meaning.codes for meaning in known.meanings(text)}
     # Of its nouns, which German writes large, none is a name.
-    nouns = meant if language_of(frozenset(index_words(text.lower()))) == "de" else {}
+    nouns = meant if language_of_text(text) == "de" else {}
     for pattern, match in introduced:
         name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
         if name in nouns or is_word(name):
@@ -82,7 +82,7 @@ def _roles_in(text: str) -> Iterator[tuple[str, str]]:
 
 def is_word(name: str) -> bool:
     """Whether a folded name is a word that may have a capital letter, but is no name."""
-    if len(name) < 2 or name in words("months") or name in words("days"):
+    if len(name) < 2 or name in words("months", "days"):
         return True
     return any(name in grammar for grammar in grammar_by_language().values())
 
@@ -116,14 +116,8 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
     if not is_turn and len(text) <= _LONGEST_STATEMENT and not _SEVERAL.search(text):
         if own_name(text.partition("\n")[0]):
             codes += "".join(set(thesaurus().codes_of("name")) - set(codes))
-        codes += CHANGE * tells_change(text) + NAME * _has_name(text) + BEING * _names_being(text)
+        # A word after the first that begins with a capital letter and is no day or month.
+        named = any(name.lower() not in words("days") for name in _CAPITAL.findall(text))
+        being = bool(roles_in(text.strip())) and single_stems().isdisjoint(content_terms(text))
+        codes += CHANGE * tells_change(text) + NAME * named + BEING * being
     return codes
-
-
-def _names_being(text: str) -> bool:
-    return bool(roles_in(text.strip())) and single_stems().isdisjoint(content_terms(text))
-
-
-def _has_name(text: str) -> bool:
-    """Whether a word after the first begins with a capital letter and is no day or month."""
-    return any(name.lower() not in words("days") for name in _CAPITAL.findall(text))

@@ -59,7 +59,9 @@ def people(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
     result = dict.fromkeys(_names(text, frozenset(name.casefold() for name in known)))
     if not text.isascii():
         result.update(dict.fromkeys(match[1] for match in compiled(_HONORED).finditer(text)))
-    return tuple(name for name in result if not _part_of_another(name, result))
+    # A part of another one is the same person.
+    parts = {part for name in result for part in name.split() if part != name}
+    return tuple(name for name in result if name not in parts)
 
 
 def is_given_name(word: str) -> bool:
@@ -96,10 +98,6 @@ def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
     return tuple(Mention(name, kind, tuple(related.get(name, ()))) for name, kind in types.items())
 
 
-def _part_of_another(name: str, names: Collection[str]) -> bool:
-    return any(name != other and name in other.split() for other in names)
-
-
 def _names(text: str, known: frozenset[str]) -> Iterator[str]:
     matches = list(_WORD.finditer(text))
     at = 0
@@ -128,7 +126,7 @@ def _may_name(word: str) -> bool:
         return False
     key = word.casefold()
     # In German nouns begin with capitals: "Meine Schwester Ada" is no name.
-    if key in _no_names() or key in words("titles") or key in words("kin") or key in _mine():
+    if key in _no_names() or key in words("titles", "kin", "self", "ours"):
         return False
     if _CONTRACTED.fullmatch(key) or (key in words("asks") and not is_given_name(key)):
         return False
@@ -136,13 +134,8 @@ def _may_name(word: str) -> bool:
 
 
 @cache
-def _mine() -> frozenset[str]:
-    return words("self") | words("ours")
-
-
-@cache
 def _no_names() -> frozenset[str]:
-    return words("months") | words("no_names") | (not_topics() - words("also_words"))
+    return words("months", "no_names") | (not_topics() - words("also_words"))
 
 
 def _is_person(  # noqa: PLR0911 - one clue after the other
@@ -163,9 +156,7 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     if _is_introduced(text, start, end):
         return True
     # Things can have names, too: only a person counts.
-    if before in words("naming") and any(
-        word in words("kin") or word in words("persons") for word in around
-    ):
+    if before in words("naming") and not words("kin", "persons").isdisjoint(around):
         return True
     after = matches[at + length].group().casefold() if at + length < len(matches) else ""
     if text[end : end + 1] != " " or _DETERMINER.fullmatch(before):
@@ -194,7 +185,7 @@ def _place_before() -> re.Pattern[str]:
 
 
 def _relates(word: str) -> bool:
-    return word in words("before_names") or word in words("kin")
+    return word in words("before_names", "kin")
 
 
 def _within_sentence(text: str, start: int) -> bool:
@@ -219,10 +210,12 @@ def _found(text: str) -> Iterator[tuple[str, EntityType, str]]:
     for pattern, kind, relation in _patterns():
         for match in pattern.finditer(text):
             name = match[match.lastgroup or "name"]
-            if _is_day_or_month(name):
-                # "The gym moved to Tuesdays".
+            key = name.casefold()
+            # "The gym moved to Tuesdays".
+            if key in words("weekdays", "months"):
                 continue
-            if (kind == "technology") == _is_technology(name):
+            everyday = name == key and key in words("everyday")
+            if (kind == "technology") == (key in words("technologies") and not everyday):
                 yield name, kind, relation
 
 
@@ -236,20 +229,10 @@ def _patterns() -> tuple[tuple[re.Pattern[str], EntityType, str], ...]:
     return (*related, (_PROJECT, "project", ""), (_ANY_THING, "technology", ""))
 
 
-def _is_day_or_month(name: str) -> bool:
-    key = name.casefold()
-    return key in words("weekdays") or key in words("months")
-
-
-def _is_technology(name: str) -> bool:
-    key = name.casefold()
-    return key in words("technologies") and (name != key or key not in words("everyday"))
-
-
 @cache
 def _kin() -> re.Pattern[str]:
     return re.compile(
-        rf"\b(?:(?i:{'|'.join(sorted(_mine()))})|(?P<owner>[A-Z][\w-]*\w)['’]s?)"
+        rf"\b(?:(?i:{'|'.join(sorted(words('self', 'ours')))})|(?P<owner>[A-Z][\w-]*\w)['’]s?)"
         rf" (?P<relation>(?i:dog|cat|{'|'.join(sorted(words('kin')))}))"
         r" (?:(?:is|heißt|ist) |(?:is )?(?:called |named ))?"
         r"(?P<name>[A-Z][\w-]*\w)"

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
@@ -75,7 +75,8 @@ def _read(text: str) -> Statement:
     folded_words = _PREFACE.sub("", folded) if _PREFACE.match(folded) else folded
     gist = tuple(_in_first_person(_words(folded_words)))
     denials = tuple(word for word in gist if word in negations())
-    left_out = _left_out(bool(denials))
+    ignored = "with_negation" if denials else "always"
+    left_out = words("negations", "joined_negations", "helping", ignored)
     capital = (item.strip(_OPENING + _CLOSING) for item in text.split()[1:])
     names = frozenset(fold(word) for word in capital if word[:1].isupper())
     return Statement(
@@ -103,19 +104,13 @@ def gist_of(statement: Statement) -> tuple[str, ...]:
 @cache
 def negations() -> frozenset[str]:
     """The words that deny."""
-    return words("negations") | words("joined_negations")
+    return words("negations", "joined_negations")
 
 
 @cache
 def opposites() -> frozenset[str]:
     """The words that have an opposite."""
     return frozenset[str]().union(*pairs("opposite_verbs"), *pairs("opposite_states"))
-
-
-@cache
-def _left_out(denies: bool) -> frozenset[str]:
-    """The words that are ignored, if the statement denies or if it does not."""
-    return words("helping") | negations() | words("with_negation" if denies else "always")
 
 
 def is_interchangeable(word: str) -> bool:
@@ -125,19 +120,14 @@ def is_interchangeable(word: str) -> bool:
 
 @cache
 def _interchangeable() -> frozenset[str]:
-    sets = ("unsaid", "copulas", "lying", "passive", "naming_verbs", "with_negation")
-    others = ("has", "have", "am")
-    return frozenset(_synonyms()).union(_synonyms().values(), others, *map(words, sets))
-
-
-@cache
-def _synonyms() -> Mapping[str, str]:
-    return pairs_in_order("synonyms")
+    listed = words("unsaid", "copulas", "lying", "passive", "naming_verbs", "with_negation")
+    synonyms = pairs_in_order("synonyms")
+    return listed.union(synonyms, synonyms.values(), ("has", "have", "am"))
 
 
 def _gist(known: tuple[str, ...], names: frozenset[str], *, denies: bool) -> Iterator[str]:
     """The words without articles and the like; "gets collected" as "is collected"."""
-    special, synonyms = _interchangeable(), _synonyms()
+    special, synonyms = _interchangeable(), pairs_in_order("synonyms")
     for before, word, after in zip(("", *known), known, (*known[1:], ""), strict=False):
         if word.endswith("'s") and after in words("movable"):
             yield from (word[:-2], "is")
@@ -157,7 +147,7 @@ def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, den
             and after not in {"got", *pairs_in_order("figures")}
         )
         or (word in words("naming_verbs") and before in words("copulas"))
-        or (word in {"an", "am"} and _synonyms().get(after, after) == "jede")
+        or (word in {"an", "am"} and pairs_in_order("synonyms").get(after, after) == "jede")
     )
 
 
@@ -211,18 +201,13 @@ def _expanded(word: str) -> tuple[str, ...]:
     if word == "cannot":
         return "can", "not"
     if "'" not in word:
-        return (_spellings().get(word, word),)
+        return (pairs_in_order("spellings").get(word, word),)
     if match := _WITH_PRONOUN.fullmatch(word):
         return match[1], _CONTRACTED[match[2]]
     if word.endswith("n't") and len(word) > 3:
         return _CUT_SHORT.get(word[:-3], word[:-3]), "not"
     elided = _ELIDED.match(word)
     return (elided.group(), word[elided.end() :]) if elided else (word,)
-
-
-@cache
-def _spellings() -> Mapping[str, str]:
-    return pairs_in_order("spellings")
 
 
 def _stem(word: str) -> str:

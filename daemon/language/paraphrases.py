@@ -7,7 +7,7 @@ words of a statement in lower case, without articles and punctuation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -104,21 +104,17 @@ def _words_in(pattern: str) -> frozenset[str]:
 @cache
 def _words() -> frozenset[str]:
     """The words that rules and tables have in them."""
-    figures = _figures()
+    figures = pairs_in_order("figures")
     return frozenset(figures).union(figures.values(), *map(_words_in, _listed()))
-
-
-@cache
-def _figures() -> Mapping[str, str]:
-    return pairs_in_order("figures")
 
 
 def _figure(word: str) -> str:
     """The digits of a number below 100 in words, and a unit in short: "£85" as "85 pound"."""
+    figures = pairs_in_order("figures")
     if amount := _AMOUNT.fullmatch(word):
         unit = amount["before"] or amount["after"]
-        return f"{amount['number']} {_figures().get(unit, unit)}"
-    return _figures().get(word, "") or _compound(word) or word
+        return f"{amount['number']} {figures.get(unit, unit)}"
+    return figures.get(word, "") or _compound(word) or word
 
 
 def _time_before(match: re.Match[str]) -> str:
@@ -136,7 +132,7 @@ def _hour(word: str) -> str:
 
 def _compound(word: str) -> str:
     """The digits of "twenty-four" and "vierundzwanzig"; "" of other words."""
-    figures = _figures()
+    figures = pairs_in_order("figures")
     if (hundreds := word.removesuffix("hundert")) != word and hundreds in figures:
         return f"{figures[hundreds]}00"
     match = _TENS.fullmatch(word) or _GERMAN_TENS.fullmatch(word)
@@ -158,7 +154,7 @@ def _active(text: str, names: frozenset[str]) -> str:
         past = word.endswith("ed") or (base_of(word) != word and not word.endswith(("s", "ing")))
         return text[: match.start("verb")] + _tensed(word, past=past) + text[match.end() :]
     match = _PASSIVE.match(text)
-    people = names | words("relatives") | words("kin")
+    people = names | words("relatives", "kin")
     if match is None or not {*match["name"].split()} - {"&", "and"} <= people - words("days"):
         return text
     verb = match["verb"] if match["be"] in {"was", "got"} else _present(match["verb"])

@@ -9,7 +9,6 @@ worse than keeping two, so that doubt decides for keeping both.
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
@@ -42,7 +41,6 @@ _OF_OTHER_WORDS: Final = {
 }
 # Topics that only one of them has.
 _MOST_OTHER: Final = 2
-_NO_LABELS: Final = ("without_label", "self", "ours", "own_words")
 
 
 def terms_to_look_up(text: str) -> tuple[list[str], bool]:
@@ -57,7 +55,7 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     if blanks >= _MOST_WORDS or not tells_change(text):
         may_differ = blanks < _MOST_WORDS_ALIKE and _names_a_value(text)
         return _terms_before_value(text) if may_differ else [], UNSPACED.search(text) is not None
-    single = words("value_nouns") | words("single_nouns")
+    single = words("value_nouns", "single_nouns")
     terms = sorted(content_terms(text).values(), key=lambda term: term not in single)[:_MOST_TERMS]
     folded = text.lower()
     for name, table in _OF_OTHER_WORDS.items():
@@ -87,17 +85,13 @@ def _terms_before_value(text: str) -> list[str]:
 
 def _names_a_value(text: str) -> bool:
     """Whether a text may give something a value, or deny it, in the words of another text."""
-    return not (text.isascii() and _openers().isdisjoint(read(text).words)) or _claims(text)
+    openers = words("copulas", "state_verbs", "value_nouns", "single_nouns", "claiming")
+    openers |= opposites() | negations()
+    return not (text.isascii() and openers.isdisjoint(read(text).words)) or _claims(text)
 
 
 def _claims(text: str) -> bool:
     return compiled("{place}|{employer}").search(text.lower()) is not None
-
-
-@cache
-def _openers() -> frozenset[str]:
-    tables = ("copulas", "state_verbs", "value_nouns", "single_nouns", "claiming")
-    return opposites() | negations() | frozenset[str]().union(*map(words, tables))
 
 
 def may_be_replaced(older: str, newer: str, changing: bool = True) -> bool:
@@ -160,7 +154,7 @@ def _name_two_things(older: Facets, newer: Facets) -> bool:
 
 def _is_no_label(word: str) -> bool:
     """Whether a word before a noun may change while the thing stays: "the new rent"."""
-    return is_small(word) or any(word in words(table) for table in _NO_LABELS)
+    return is_small(word) or word in words("without_label", "self", "ours", "own_words")
 
 
 def _replaces(older: Facets, newer: Facets) -> str:

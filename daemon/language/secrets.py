@@ -57,7 +57,7 @@ def clear(text: str) -> Cleared:
         return Cleared(text, {})
     counts: Counter[str] = Counter()
     secrets: dict[str, str] = {}
-    text = _without_contextual(_without_shapes(text, counts, secrets), counts, secrets)
+    text = _without_contextual(without_shapes(text, counts, secrets), counts, secrets)
     return Cleared(_without(secrets, text) if secrets else text, dict(counts))
 
 
@@ -76,18 +76,13 @@ def clear_turns(texts: Iterable[str]) -> list[str]:
     turns: list[str] = []
     for text in texts:
         before = turns[-1][-BEFORE:] + "\n" if turns else ""
-        turn = _without_shapes(text, Counter(), secrets, in_talk=True)
+        turn = without_shapes(text, Counter(), secrets, in_talk=True)
         whole = _without_contextual(before + turn, Counter(), secrets, begin=len(before))
         turns.append(whole[len(before) :])
     return [_without(secrets, turn) for turn in turns]
 
 
-def without_shapes(text: str, *, in_talk: bool) -> str:
-    """`text` without the secrets that need no words around them."""
-    return _without_shapes(text, Counter(), {}, in_talk=in_talk)
-
-
-def _without_shapes(
+def without_shapes(
     text: str, counts: Counter[str], secrets: dict[str, str], *, in_talk: bool = False
 ) -> str:
     """`text` without what its shape tells, or a name in the notations of programs."""

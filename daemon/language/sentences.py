@@ -159,7 +159,7 @@ def _is_abbreviated(block: str, start: int, token: re.Match[str], following: str
             day
             or joined
             or token.start() == start
-            or month in words("ordinal_months") | words("ordinal_nouns")
+            or month in words("ordinal_months", "ordinal_nouns")
         )
     if word.casefold() == "no":
         return following[:1].isdigit()

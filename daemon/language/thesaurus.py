@@ -396,11 +396,9 @@ def _save(file: Path, compiled: _Compiled) -> None:
 
 def thesaurus() -> Thesaurus:
     """The concepts of this release; they are read once, at the first call (about 40 ms)."""
-    if not _read.cache_info().currsize:
-        # Threads that ask for them at once would each read them.
-        with _reading:
-            return _read()
-    return _read()
+    # Threads that ask for them at once would each read them.
+    with _reading:
+        return _read()
 
 
 @cache
@@ -409,6 +407,11 @@ def _read() -> Thesaurus:
 
 
 _reading: Final = threading.Lock()
+
+
+def language_of_text(text: str) -> str:
+    """`language_of` the words of a text."""
+    return language_of(frozenset(index_words(text.lower())))
 
 
 @lru_cache(64)

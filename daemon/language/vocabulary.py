@@ -110,9 +110,9 @@ def read(text: str) -> Language:
 
 
 @cache
-def words(name: str) -> frozenset[str]:
-    """The words of a set, with ß also as ss; empty if no language has it."""
-    listed = " ".join(language.words.get(name, "") for language in languages())
+def words(*names: str) -> frozenset[str]:
+    """The words of some sets, with ß also as ss; of a set that no language has, none."""
+    listed = " ".join(language.words.get(name, "") for language in languages() for name in names)
     return frozenset((*listed.split(), *listed.replace("ß", "ss").split()))
 
 
@@ -197,17 +197,19 @@ def compiled(template: str) -> re.Pattern[str]:
 
 
 class Cue(Finder):
-    """Finds any cue of a name in folded text."""
+    """Finds the cues of some names in folded text."""
 
-    def __init__(self, name: str, of: Literal["cues", "about"] = "cues") -> None:
-        super().__init__(entries_of(name, of=of))
-        self._name, self._of = name, of
+    def __init__(self, *names: str, of: Literal["cues", "about"] = "cues") -> None:
+        super().__init__(entry for name in names for entry in entries_of(name, of=of))
+        self._names, self._of = names, of
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """One expression for all; `any_in` is many times faster where only that matters."""
-        spaced = each(self._name, of=self._of)
-        unspaced = each(self._name, spaced=False, of=self._of)
+        spaced, unspaced = (
+            [item for name in self._names for item in each(name, spaced=spaced, of=self._of)]
+            for spaced in (True, False)
+        )
         words_only = rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)" if spaced else ""
         return re.compile("|".join(filter(None, (words_only, *unspaced))))
 
@@ -228,16 +230,16 @@ def entries_of(
 
 
 @cache
-def cue(name: str) -> Cue:
-    """What finds the cues of a name; `KeyError` if there are none."""
-    return Cue(name)
+def cue(*names: str) -> Cue:
+    """What finds the cues of some names; `KeyError` if one has none."""
+    return Cue(*names)
 
 
 @cache
 def categories() -> Mapping[str, Cue]:
     """For each category of `about`, the cues of statements that belong there."""
     names = dict.fromkeys(name for language in languages() for name in language.about)
-    return {name: Cue(name, "about") for name in names}
+    return {name: Cue(name, of="about") for name in names}
 
 
 def whole_expression(language: Language, expression: str) -> str:

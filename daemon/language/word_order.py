@@ -52,8 +52,8 @@ def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
 
     In German the verb is then followed by what it followed. False for long texts.
     """
-    alone = words("movable_alone") | words("relative_days")
-    if not 0 < len(moved) <= _LONGEST_STATEMENT or moved[0] not in words("movable") | alone:
+    begins = words("movable", "movable_alone", "relative_days")
+    if not 0 < len(moved) <= _LONGEST_STATEMENT or moved[0] not in begins:
         return False
     for length in range(1, min(len(moved), _LONGEST_MOVED + 1)):
         block, rest = moved[:length], moved[length:]

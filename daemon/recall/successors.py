@@ -373,5 +373,5 @@ def _general() -> frozenset[str]:
 
 @cache
 def _little() -> frozenset[str]:
-    general = words("days") | words("units")
+    general = words("days", "units")
     return little_terms() | number_terms() | frozenset(terms_of(" ".join(general)))

@@ -67,7 +67,7 @@ class Text(NamedTuple):
 
 def examples(texts: Iterable[Text]) -> Iterator[Example]:
     for entry in texts:
-        text = without_shapes(entry.text, in_talk=entry.in_talk)
+        text = without_shapes(entry.text, Counter(), {}, in_talk=entry.in_talk)
         spans = [
             match.span()
             for secret in entry.secrets

@@ -14,7 +14,6 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Final
 
-from ...memory.indexing import index_words
 from ...memory.similarity import fold
 from ..cues import (
     WORD,
@@ -31,7 +30,7 @@ from ..machine_text import is_machine_text
 from ..names import people
 from ..openings import Finder
 from ..standing import is_standing_statement
-from ..thesaurus import language_of
+from ..thesaurus import language_of_text
 from ..vocabulary import languages, table, whole_expression
 from .corrections import DATE, has_number
 
@@ -104,6 +103,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         answers: whether it begins with the question that it answers.
     """
     answer = re.split(r"[?？]\s*", text)[-1] if answers else text
+    asked = text[: -len(answer)].rstrip("?？ ")
     folded = fold(answer)
     tokens = WORD.findall(folded)
     content = content_words(answer)
@@ -121,7 +121,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "number": has_number(answer),
         "time": _TIME.search(answer) is not None,
         "dated": DATE.search(answer) is not None or not day_names().isdisjoint(tokens),
-        "capital": _has_name(answer),
+        "capital": has_name(answer),
         "short": length <= _SHORT and not is_health(text),
         "pause": pauses > 0 and content > _FEW,
         "pauses": pauses > 1,
@@ -134,7 +134,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "code": is_machine_text(answer),
         "unreal": says("unreal", text) or says("supposed", text),
         # "How is it going? Badly" tells of the moment only.
-        "status": answers and _asks_status(text[: -len(answer)]) and not has_number(answer),
+        "status": answers and says("status", asked) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
     return _together(names, ends_in_content=bool(tokens and content_words(tokens[-1])))
@@ -180,23 +180,15 @@ def _is_confirmed(question: str, answer: str) -> bool:
     return says("tagged", question) and has_number(question) and not says("denies", answer)
 
 
-def _asks_status(question: str) -> bool:
-    return says("status", question.rstrip("?？ "))
-
-
 def _weight(names: frozenset[str]) -> float:
     """The sum of the bias and weights, exact in any order: a set's differs between processes."""
     return math.fsum((_BIAS, *(WEIGHTS.get(name, 0.0) for name in names)))
 
 
-def _has_name(text: str) -> bool:
+def has_name(text: str) -> bool:
     """Whether a text has a name; German writes all nouns like these."""
-    capital = VALUE.search(text) is not None and _language(text) != "de"
+    capital = VALUE.search(text) is not None and language_of_text(text) != "de"
     return capital or bool(people(text))
-
-
-def _language(text: str) -> str:
-    return language_of(frozenset(index_words(text.lower())))
 
 
 @cache

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from ...memory.indexing import index_words
 from ..cues import WORD, says
 from ..names import is_given_name, people
-from ..thesaurus import language_of, thesaurus
+from ..thesaurus import language_of_text, thesaurus
 from ..vocabulary import compiled, not_topics, words
 
 Sex: TypeAlias = Literal["he", "she", ""]
@@ -61,8 +60,7 @@ _SAYING_WHO: Final = 4
 
 @cache
 def _no_people() -> frozenset[str]:
-    kinds = ("technologies", "no_names", "days", "weekdays", "months")
-    return not_topics().union(*map(words, kinds))
+    return not_topics() | words("technologies", "no_names", "days", "weekdays", "months")
 
 
 def persons_in(text: str) -> Iterator[tuple[str, Sex]]:
@@ -76,21 +74,17 @@ def persons_in(text: str) -> Iterator[tuple[str, Sex]]:
         is_place = _AT_PLACE.search(text[:at]) and not is_given_name(name.partition(" ")[0])
         if not (name.isupper() or is_place):
             people_at.setdefault(at, (name, ""))
-    if language_of(frozenset(index_words(text.lower()))) == "en":
+    if language_of_text(text) == "en":
         for match in _WITHIN.finditer(text):
             name, before = match["name"], text[: match.start()].rsplit(maxsplit=1)[-1]
             goes_on = before[0].isupper() and before.casefold() not in not_topics()
             is_word = name.casefold() in _no_people() or not name.isalpha()
-            is_word = is_word or (_means_something(name) and not is_given_name(name))
+            # "Halloween" and "Christmas" are concepts.
+            is_word = is_word or (any(thesaurus().meanings(name)) and not is_given_name(name))
             if name[1:].islower() and not (goes_on or is_word):
                 people_at.setdefault(match.start(), (name, ""))
     for at in sorted(people_at):
         yield people_at[at]
-
-
-def _means_something(name: str) -> bool:
-    """Whether a word with a capital letter is a concept's: "Halloween", "Christmas"."""
-    return any(thesaurus().meanings(name))
 
 
 def unnamed_in(text: str, names: Sequence[str]) -> Iterator[Sex]:
@@ -136,4 +130,4 @@ def sex_of(noun: str) -> Sex | None:
     for name in map(thesaurus().name_of, codes):
         if name in _SEXES:
             return _SEXES[name]
-    return "" if noun.lower() in words("kin") | words("relatives") else None
+    return "" if noun.lower() in words("kin", "relatives") else None

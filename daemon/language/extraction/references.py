@@ -186,7 +186,7 @@ class _Talk:
             return sentence
         # "The landlord pays, but he wants receipts."
         before = fold(sentence.text[: match.end()]).split()
-        if not (words("kin") | words("relatives")).isdisjoint(before):
+        if not words("kin", "relatives").isdisjoint(before):
             return sentence
         group = "pronoun" if match["pronoun"] else "object"
         name = self._who("he" if match[group] in _MEN else "she")
@@ -230,7 +230,7 @@ def _kind(match: re.Match[str]) -> str:
     # "He cambiado de móvil", as Spanish has it; "it took ages", "that meeting".
     is_nobody = folded == "he" and after.endswith(_PARTICIPLES)
     # "It's my birthday on Friday."
-    is_nobody = is_nobody or (folded == "it" and after in words("ours") | words("self"))
+    is_nobody = is_nobody or (folded == "it" and after in words("ours", "self"))
     if is_nobody or (folded == "it" and after in words("about_nothing")):
         return ""
     if folded in {"this", "that", "das", "dies"} and not cue("is_or_has").pattern.fullmatch(after):

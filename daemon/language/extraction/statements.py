@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ...memory.indexing import index_words
 from ...memory.similarity import exact_key, fold, words
 from ..comparison import judge
 from ..cues import (
@@ -29,10 +28,9 @@ from ..normal_form import negations
 from ..secret_names import names_in
 from ..sentences import UNALTERED, plain, printable, sentences
 from ..speech import Role, Utterance, utterances
-from ..thesaurus import language_of
 from ..vocabulary import compiled, cue, not_topics
 from .corrections import DATE, INSTEAD, corrected_within, denies, has_number, retracts
-from .keeping import VALUE, is_passing
+from .keeping import VALUE, has_name, is_passing
 
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
 # words; with the default a sentence that also states, reports or names something.
@@ -133,7 +131,10 @@ class _Talk:
             self.statements.append(statement)
             return
         last = self._last_before(statement)
-        if "question" in last.signals and _says_nothing(statement.original):
+        if "question" in last.signals and (
+            # The answer is yet to come: "let me look", "I thought it was free".
+            says("stalls", statement.original) or says("supposed", statement.original)
+        ):
             return
         answered = last.answers and last.place == statement.place
         if answered and self._asked is not None and _goes_on(self._asked, last, statement):
@@ -186,7 +187,9 @@ class _Talk:
             self._asked = known.pop()
             return _joined(self._asked, statement)
         before = known[-2] if len(known) > 1 else None
-        if before and _is_yes_or_no(last, statement.place) and _answers(before, statement):
+        is_bare = "greeting" in last.signals or is_bare_answer(last.original)
+        is_bare = is_bare and last.place == statement.place
+        if before and is_bare and _answers(before, statement):
             # "No! My brother."
             question = f"{before.original} {last.original}"
             self._asked = replace(before, text=question, original=question)
@@ -223,21 +226,9 @@ def _takes_back(sentence: str) -> bool:
     return retracts(sentence) or (denied and (has_number(sentence) or says("rather", sentence)))
 
 
-def _says_nothing(sentence: str) -> bool:
-    """Whether the answer to a question is yet to come: "let me look", "I thought it was free"."""
-    return says("stalls", sentence) or says("supposed", sentence)
-
-
 def has_value(text: str) -> bool:
-    """Whether a text has a number or a name; German writes all nouns like these."""
-    if has_number(text) or people(text) or names_told(text):
-        return True
-    return bool(VALUE.search(text)) and language_of(frozenset(index_words(text.lower()))) != "de"
-
-
-def _is_yes_or_no(answer: SpokenSentence, place: int) -> bool:
-    bare = "greeting" in answer.signals or is_bare_answer(answer.original)
-    return bare and answer.place == place
+    """Whether a text has a number or a name."""
+    return has_number(text) or has_name(text) or bool(names_told(text))
 
 
 def _is_short(statement: SpokenSentence, most: int) -> bool:

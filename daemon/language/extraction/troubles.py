@@ -7,11 +7,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ...memory.indexing import index_words
 from ...memory.similarity import words
 from ..cues import signals_of
 from ..sentences import shortened, utf8_bytes
-from ..thesaurus import language_of
+from ..thesaurus import language_of_text
 from ..vocabulary import grammar, not_topics
 from .keeping import tells_what_lasts
 from .statements import SpokenSentence
@@ -54,9 +53,8 @@ def with_problems(
 
 def _content(text: str) -> frozenset[str]:
     """The words that say what a text is about."""
-    language = language_of(frozenset(index_words(text.lower())))
     telling = frozenset(word for word in words(text) if len(word) > 1)
-    return telling - not_topics() - grammar(language)
+    return telling - not_topics() - grammar(language_of_text(text))
 
 
 def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence]) -> list[str]:
