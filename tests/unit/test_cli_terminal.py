@@ -7,6 +7,7 @@ import os
 import pty
 import sys
 import time
+from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING, TextIO
 
@@ -126,40 +127,26 @@ def test_a_time_is_short_and_says_the_year_when_it_is_far(ago, shown, monkeypatc
     time.tzset()
 
 
-def test_a_span_has_two_units_at_most():
-    for seconds, shown in [
-        (0.4, "0 s"), (61, "1 min 1 s"), (3_600, "1 h 0 min"), (200_000, "2 d 7 h"),
+def test_numbers_are_shown_in_the_fitting_unit():
+    ago = partial(wording.ago, now=1000.0)
+    for show, value, shown in [
+        *((wording.span, *pair) for pair in (
+            (0.4, "0 s"), (61, "1 min 1 s"), (3_600, "1 h 0 min"), (200_000, "2 d 7 h"),
+        )),
+        *((wording.size, *pair) for pair in (
+            (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 20, "5.0 MB"),
+            (3 << 40, "3072.0 GB"),
+        )),
+        *((ago, *pair) for pair in (
+            (None, "never"), (1000.0, "now"), (999.5, "now"), (998.0, "2 s ago"),
+            (1012.4, "in 12 s"), (881.0, "1 min ago"), (-6_300.0, "2 h ago"), (201_000.0, "in 2 d"),
+        )),
+        *((wording.dollars, *pair) for pair in (
+            (1234.5, "1,234.50"), (0.25, "0.25"), (0.0312, "0.031"), (0.004, "0.004"),
+            (0.00012, "0.00012"), (0.000001, "less than 0.0001"),
+        )),
     ]:  # fmt: skip
-        assert wording.span(seconds) == shown
-
-
-def test_a_size_is_in_the_fitting_unit():
-    for count, shown in [
-        (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 20, "5.0 MB"), (3 << 40, "3072.0 GB"),
-    ]:  # fmt: skip
-        assert wording.size(count) == shown
-
-
-def test_a_time_is_told_by_its_distance():
-    for seconds, told in [
-        (None, "never"),
-        (1000.0, "now"),
-        (999.5, "now"),
-        (998.0, "2 s ago"),
-        (1012.4, "in 12 s"),
-        (1000.0 - 119, "1 min ago"),
-        (1000.0 - 7_300, "2 h ago"),
-        (1000.0 + 200_000, "in 2 d"),
-    ]:  # fmt: skip
-        assert wording.ago(seconds, 1000.0) == told
-
-
-def test_less_than_a_cent_is_not_shown_as_nothing():
-    for amount, shown in [
-        (1234.5, "1,234.50"), (0.25, "0.25"), (0.0312, "0.031"), (0.004, "0.004"),
-        (0.00012, "0.00012"), (0.000001, "less than 0.0001"),
-    ]:  # fmt: skip
-        assert wording.dollars(amount) == shown
+        assert show(value) == shown
 
 
 def test_a_template_shows_fields_of_an_answer_in_words_and_leaves_out_what_is_absent():
