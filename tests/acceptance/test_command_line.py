@@ -10,8 +10,6 @@ import time
 import pytest
 from shells import Shell
 
-from thermocline.daemon.client import Client
-
 RECORD = {
     "id", "text", "category", "importance", "created_at", "access_count", "score", "metadata",
     "tier",
@@ -92,16 +90,6 @@ def test_retrieve_explains_each_relevance(shell):
     assert "root > technical > technical/server" in told
 
 
-def test_retrieve_shows_the_lenders_by_their_short_ids(shell):
-    for position, text in enumerate(("Did you see the otter?", "Yes, in Kiel")):
-        memory = {"text": text, "group": "talk", "position": position}
-        with Client(shell.socket, agent=shell.agent) as client:
-            client.batch([memory])
-    first = shell.json("list", "--order", "oldest")["results"][0]["id"]
-    out = shell.out("retrieve", "otter", "--explain")
-    assert f"\n      neighbours  {first[:8]}\n" in out
-
-
 def test_retrieve_narrows_by_every_field(shell):
     shell.run("store", "a lantern", "--actor", "Ann", "--source", "chat", "--group", "g")
     shell.run("store", "the old lantern", "--importance", "0.1", "--category", "lantern")
@@ -119,15 +107,6 @@ def test_retrieve_narrows_by_every_field(shell):
     assert len(texts("--include", "merged", "--include", "expired", "--now", "2001-01-01")) == 2
     assert texts("--weights", "match=0,recency=0,importance=1")[0] == "a lantern"
     assert texts("--preset", "tinyclaw", "--limit", "1") == ["a lantern"]
-
-
-def test_a_key_value_pair_is_an_answer(shell):
-    shell.run("store", "The server runs Debian")
-    shell.run("kv", "set", "wifi.password", "blue boat")
-    done = shell.run("retrieve", "wifi password")
-    assert "kv:wifi.password" in done.stdout
-    assert done.stdout.endswith("pair  wifi.password: blue boat\n")
-    assert done.stderr == ""
 
 
 def test_an_empty_answer_says_why_on_standard_error(shell):
@@ -150,14 +129,6 @@ def test_list_narrows_orders_and_pages(shell):
     assert done.stdout.count("\n") == 2
     assert "elsewhere" in done.stdout
     assert done.stderr == "thermocline: 2 of 6; more with --offset 2\n"
-
-
-def test_a_subject_that_the_text_names_is_not_shown_twice(shell):
-    shell.run("store", "I met Dora at the pier", "--subject", "dora")
-    shell.run("store", "it leaks at the bow", "--subject", "the boat")
-    listed = shell.out("list")
-    assert "general  the boat: it leaks at the bow\n" in listed
-    assert "general  I met Dora at the pier\n" in listed
 
 
 def test_update_changes_only_what_is_named(shell):
@@ -323,12 +294,6 @@ def test_what_the_tree_refuses_is_answered_as_evoclaw_does(shell, words, answer,
     assert why in done.stderr
 
 
-def test_the_help_of_store_has_the_guide_to_importance(shell):
-    told = shell.out("store", "--help")
-    for line in ("0.9-1.0  critical", "0.7-0.8  decisions", "0.5-0.6  general", "0.3-0.4  casual"):
-        assert line in told
-
-
 def test_categories_are_found_and_the_question_for_a_model_is_written(shell, tmp_path):
     shell.run("store", "Ada likes oolong", "--category", "people/ada")
     found = shell.json("tree", "--search", "oolong")
@@ -344,10 +309,21 @@ def test_categories_are_found_and_the_question_for_a_model_is_written(shell, tmp
     assert shell.json(*words) == {"llm_prompt_file": str(file)}
 
 
-def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(shell):
-    metrics = Shell(shell.socket, "nobody-yet").json("metrics")
-    assert (metrics["warm_memory_count"], metrics["retrieval_count"]) == (0, 0)
-    assert metrics["tree_node_count"] == 1
+def test_numbers_agents_and_state_are_shown(shell):
+    shell.run("store", "x")
+    assert shell.json("metrics")["warm_memory_count"] == 1
+    assert "warm_memory_count" in shell.out("metrics")
+    none = Shell(shell.socket, "nobody-yet").json("metrics")
+    counts = [none[name] for name in ("warm_memory_count", "retrieval_count", "tree_node_count")]
+    assert counts == [0, 0, 1]
+    assert shell.agent in [agent["id"] for agent in shell.json("agents")["results"]]
+    assert shell.agent in shell.out("agents")
+    assert shell.json("status")["socket"] == shell.socket
+    shown = shell.out("status")
+    assert "ready" in shown
+    assert shell.agent in shown
+    (head,) = (line for line in shown.splitlines() if line.startswith("open agent"))
+    assert head.index("sync") < head.index("upkeep") < head.index("disk")
 
 
 def test_the_archive_is_searched(shell):
@@ -403,13 +379,6 @@ def test_the_history_names_what_it_is_of_and_times_as_people_write_them(shell):
     assert re.search(r" expires_at: \w+ \d\d  \d{4} → \w+ \d\d  \d{4}\n", said), said
 
 
-def test_a_number_of_uses_is_written_with_its_word(shell, eventually):
-    key = shell.json("store", "The gate code of the yard is on the board")["id"]
-    shell.out("retrieve", "what is the gate code of the yard?")
-    eventually(lambda: shell.json("get", key)["access_count"] == 1, "the use is counted")
-    assert "1 time, last" in shell.out("get", key)
-
-
 def test_the_name_of_a_file_in_place_of_a_text_is_pointed_out(shell, tmp_path):
     note = tmp_path / "note.md"
     note.write_text("The office is in Oslo.")
@@ -438,14 +407,6 @@ def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell):
     assert any(f"[merged into {keys[2][:8]}] Ana likes tea" in line for line in lines)
     assert f"[superseded by {keys[3][:8]}] The gate code is 1\n" in shell.out("list")
     assert f"[superseded by {keys[3][:8]}] " in shell.out("retrieve", "gate code 1")
-
-
-def test_a_query_and_a_text_may_begin_with_a_dash(shell):
-    shell.run("store", "-x is the switch of the gate")
-    assert "-x is the switch" in shell.out("list")
-    done = shell.run("retrieve", "-gate")
-    assert done.stdout == ""
-    assert "-x is the switch" in shell.out("retrieve", "-x")
 
 
 def test_the_environment_chooses_json_once_for_every_verb(shell, monkeypatch, tmp_path):
@@ -495,20 +456,6 @@ def test_metadata_is_extracted_without_storing(shell, tmp_path):
     note.write_text("Nothing to see.")
     empty = shell.run("extract-metadata", "--file", str(note))
     assert (empty.stdout, "no URL, command or path" in empty.stderr) == ("", True)
-
-
-def test_numbers_agents_and_state_are_shown(shell):
-    shell.run("store", "x")
-    assert shell.json("metrics")["warm_memory_count"] == 1
-    assert "warm_memory_count" in shell.out("metrics")
-    assert shell.agent in [agent["id"] for agent in shell.json("agents")["results"]]
-    assert shell.agent in shell.out("agents")
-    assert shell.json("status")["socket"] == shell.socket
-    shown = shell.out("status")
-    assert "ready" in shown
-    assert shell.agent in shown
-    (head,) = (line for line in shown.splitlines() if line.startswith("open agent"))
-    assert head.index("sync") < head.index("upkeep") < head.index("disk")
 
 
 def test_events_are_followed_until_interrupted(shell):

@@ -109,16 +109,13 @@ def test_a_prompt_gets_what_the_memory_has_for_it(call, agent):
     call.store("Ana lives in Kiel")
     call.store("The boat is red")
     agent.process = True
-    block = agent.event("UserPromptSubmit", prompt="where does Ana live?")
-    assert block.startswith(CONTEXT)
-    assert "Ana lives in Kiel" in block
-    assert "boat" not in block
-
-
-def test_a_question_within_a_long_prompt_is_answered_as_well(call, agent):
-    call.store("Ana lives in Kiel")
-    prompt = "I have cleaned up the tests today. The build is green again. Where does Ana live?"
-    assert "Ana lives in Kiel" in agent.event("UserPromptSubmit", prompt=prompt)
+    question = "Where does Ana live?"
+    work = "I have cleaned up the tests today. The build is green again."
+    for prompt in (question, f"{work} {question}"):
+        block = agent.event("UserPromptSubmit", prompt=prompt)
+        assert block.startswith(CONTEXT)
+        assert "Ana lives in Kiel" in block
+        assert "boat" not in block
 
 
 @pytest.mark.parametrize("prompt", ["what is the capital of Peru?", "", "  ", "/clear"])
@@ -199,17 +196,11 @@ def test_a_block_has_at_most_9000_characters(call, agent):
         assert 2_000 < len(block) <= 9_000
 
 
-def test_what_is_said_becomes_a_memory(call, agent):
+def test_what_is_said_becomes_a_memory_that_the_next_session_knows(call, agent):
     agent.event("UserPromptSubmit", prompt="I always drink green tea, never coffee.")
     agent.event("Stop", last_assistant_message="We decided to use port 8080 for the tests.")
     assert len(unread_turns(call, "harbour/s1")) == 2
-    texts = read(call, "harbour/s1")
-    assert any("green tea" in text for text in texts)
-
-
-def test_the_next_session_knows_what_was_said_in_this_one(call, agent):
-    agent.event("UserPromptSubmit", prompt="I always drink green tea, never coffee.")
-    read(call, "harbour/s1")
+    assert any("green tea" in text for text in read(call, "harbour/s1"))
     later = Agent(agent.socket, agent.folder, agent.name, session="s2")
     assert "green tea" in later.event("UserPromptSubmit", prompt="What do I drink?")
 
@@ -332,17 +323,6 @@ def test_a_foreign_folder_cannot_name_another_agent(agent):
     assert json.loads(agent.hook(b"", "--project", "--json").stdout)["agent"] is None
 
 
-def test_hook_and_mcp_load_nothing_that_takes_long():
-    heavy = {"msgspec", "argparse", "asyncio", "subprocess", "sqlite3", "aiohttp"}
-    for module in ("hook", "mcp"):
-        code = f"import thermocline.daemon.cli.{module}; print(*sys.modules)"
-        program = f"import sys; sys.argv = ['thermocline', '{module}']; {code}"
-        loaded = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True
-        ).stdout.split()
-        assert not heavy & {*loaded}
-
-
 def test_the_agent_of_a_project_cannot_be_computed_from_its_folder(agent):
     own = Agent(agent.socket, agent.folder, "")
     named = json.loads(own.hook(b"", "--project", "own", "--json").stdout)["agent"]
@@ -389,22 +369,16 @@ def test_an_open_standard_input_does_not_hold_the_agent_up(agent):
         assert running.stdout.read() == b""
 
 
-def test_a_daemon_that_answers_a_byte_at_a_time_does_not_hold_the_agent_up(tmp_path):
-    with dripping(tmp_path / "t.sock"):
+@pytest.mark.parametrize("text", ["", f"{CONTEXT}>Ana lives in Kiel"])
+def test_a_daemon_that_answers_a_byte_at_a_time_does_not_hold_up_what_it_has_said(tmp_path, text):
+    body = json.dumps({"text": text}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with dripping(tmp_path / "t.sock", at_once=head + body if text else b""):
         agent = Agent(tmp_path / "t.sock", tmp_path, "")
         agent.process = True
         began = time.monotonic()
-        assert agent.event("UserPromptSubmit", prompt="where does Ana live?") == ""
+        assert agent.event("UserPromptSubmit", prompt="where does Ana live?") == text
         assert time.monotonic() - began < 30
-
-
-def test_what_the_memory_has_is_given_though_observing_takes_long(tmp_path):
-    body = json.dumps({"text": f"{CONTEXT}>Ana lives in Kiel"}).encode()
-    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    with dripping(tmp_path / "t.sock", at_once=head + body):
-        agent = Agent(tmp_path / "t.sock", tmp_path, "")
-        agent.process = True
-        assert "Kiel" in agent.event("UserPromptSubmit", prompt="where does Ana live?")
 
 
 @contextlib.contextmanager

@@ -176,38 +176,31 @@ def test_the_short_way_takes_what_it_knows():
         assert options(words, ("--start", "--tools")) == found
 
 
-def test_what_is_no_request_is_refused_and_the_next_is_answered(session):
-    client = session()
-    for line, code in [(b"nonsense\n", -32700), (b"[1]\n", -32600), (b'{"id":1}\n', -32600)]:
+def test_what_is_no_request_is_refused_with_the_reason_and_the_next_is_answered(session):
+    client = session("--agent-id", "wrong")
+    for line, key, code, why in [
+        (b"nonsense\n", None, -32700, "not JSON"),
+        (b"[1]\n", None, -32600, "batches are not supported: send each"),
+        (b'{"id":1}\n', 1, -32600, "not a request"),
+        ({"jsonrpc": "1.0", "id": 77, "method": "ping"}, 77, -32600, "'jsonrpc' must be"),
+        ({"id": "a", "method": "ping"}, "a", -32600, "'jsonrpc' must be"),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, None, -32600, "'id' must be"),
+        ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1, -32600, "'method' must be"),
+    ]:
         client.send(line)
-        assert client.next()["error"]["code"] == code
+        answer = client.next()
+        assert (answer["id"], answer["error"]["code"]) == (key, code)
+        assert why in answer["error"]["message"]
     client.send(b"\n")
     client.send({"jsonrpc": "2.0", "id": 7, "result": {}})
     assert client.ask("no/such")["error"]["code"] == -32601
-    assert client.ask("tools/call", name="nope")["error"]["code"] == -32602
-    assert client.ask("tools/call", name=["recall"])["error"]["code"] == -32602
-    assert client.ask("tools/call", name="recall", arguments=[1])["error"]["code"] == -32602
+    for wrong in ({"name": "nope"}, {"name": ["recall"]}, {"name": "recall", "arguments": [1]}):
+        assert client.ask("tools/call", **wrong)["error"]["code"] == -32602
+    message = client.ask("tools/call")["error"]["message"]
+    assert message == "'name' is missing: expected one of recall, remember, context, forget"
     wrong = client.tool("recall", question="x")
     assert wrong["isError"] is True
     assert "question" in wrong["content"][0]["text"]
-
-
-def test_a_request_that_breaks_json_rpc_says_why(session):
-    client = session()
-    for wrong, key, why in [
-        ({"jsonrpc": "1.0", "id": 77, "method": "ping"}, 77, "'jsonrpc' must be"),
-        ({"id": "a", "method": "ping"}, "a", "'jsonrpc' must be"),
-        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, None, "'id' must be"),
-        ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1, "'method' must be"),
-    ]:
-        client.send(wrong)
-        answer = client.next()
-        assert (answer["id"], answer["error"]["code"]) == (key, -32600)
-        assert why in answer["error"]["message"]
-    client.send([{"jsonrpc": "2.0", "id": 2, "method": "ping"}])
-    assert client.next()["error"]["message"].startswith("batches are not supported: send each")
-    message = client.ask("tools/call")["error"]["message"]
-    assert message == "'name' is missing: expected one of recall, remember, context, forget"
 
 
 @pytest.mark.parametrize(
@@ -297,21 +290,15 @@ def test_a_client_that_goes_before_its_answer_leaves_no_noise(session):
     assert client.process.wait(60) == 0
 
 
-def test_a_daemon_that_cannot_be_started_is_told_of(tmp_path):
+@pytest.mark.parametrize("words", [(), ("--start",)])
+def test_without_a_daemon_every_call_says_so_and_how_to_start_one(tmp_path, words):
     file = tmp_path / "file"
     file.write_text("not a folder")
-    client = Session("--start", THERMOCLINE_SOCKET=str(file / "x.sock"), HOME=str(file))
-    told = client.tool("recall", query="x")
-    assert told["isError"] is True
-    assert "no daemon answers" in told["content"][0]["text"]
-    assert client.end() == 0
-
-
-def test_without_a_daemon_every_call_says_how_to_start_one(tmp_path):
-    client = Session(THERMOCLINE_SOCKET=str(tmp_path / "none.sock"))
+    client = Session(*words, THERMOCLINE_SOCKET=str(file / "x.sock"), HOME=str(file))
     assert len(client.ok("tools/list")["tools"]) == len(tools_of("default"))
     told = client.tool("recall", query="x")
     assert told["isError"] is True
+    assert "no daemon answers" in told["content"][0]["text"]
     assert 'start it with "thermocline daemon"' in told["content"][0]["text"]
     assert client.end() == 0
 

@@ -22,13 +22,18 @@ def output_of(code: str) -> list[str]:
 
 
 CLIENTS = {"aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"}
+# What a program that agents start for every prompt has no time for.
+SLOW = {"msgspec", "argparse", "asyncio", "subprocess", "sqlite3", "aiohttp"}
 
 
 def test_a_module_never_loads():
     for module, heavy in [
         ("app", {"litellm", "pydantic", "textual", "libsql_client", "nacl", "tarfile"}),
         ("cli.main", CLIENTS),
+        ("cli.hook", SLOW),
+        ("cli.mcp", SLOW),
         ("client", CLIENTS),
+        ("config", {"aiohttp", "asyncio", "sqlite3"}),
         ("memory.tree", {"asyncio", "sqlite3", "aiohttp", "socket", "threading"}),
     ]:
         code = f"import sys, thermocline.daemon.{module}; print(*sys.modules)"
