@@ -191,11 +191,16 @@ def _read_until(terminal: int, text: str) -> str:
     return shown
 
 
-def test_a_file_that_is_not_json_is_left_alone(home):
-    (home / ".claude.json").write_text('{"a": oops')
-    said = shells.run("connect", "claude-code", "--yes", code=1)
-    assert "line 1 is not valid JSON" in said.stderr
-    assert tree(home) == {".claude.json": '{"a": oops'}
+def test_a_file_that_is_not_json_is_left_alone_and_what_to_write_by_hand_is_printed(home):
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text("{ not json")
+    refused = shells.run("connect", "cursor", "--yes", code=1).stderr
+    assert "line 1 is not valid JSON" in refused
+    assert "use --print" in refused
+    assert '"thermocline"' in out("cursor", "--print")
+    assert out("--instructions").startswith("## Long-term memory")
+    assert tree(home) == {".cursor/mcp.json": "{ not json"}
 
 
 # Callers run the scripts with the interpreter of the system, which has none of our packages.
@@ -307,15 +312,6 @@ def test_openclaws_json5_is_entered_and_taken_out_and_the_rest_stays(home):
     assert config.read_text() == before.replace("[1],", "[1]")
 
 
-def test_what_to_write_by_hand_is_printed_whatever_the_file_is(home):
-    config = home / ".cursor" / "mcp.json"
-    config.parent.mkdir()
-    config.write_text("{ not json")
-    assert "use --print" in shells.run("connect", "cursor", "--yes", code=1).stderr
-    assert '"thermocline"' in out("cursor", "--print")
-    assert config.read_text() == "{ not json"
-
-
 def test_a_file_with_the_line_ends_of_windows_keeps_them(home):
     config = home / ".cursor" / "mcp.json"
     config.parent.mkdir()
@@ -370,8 +366,3 @@ def test_a_wrong_call_says_what_is_wrong(home):
     ]:
         assert told in shells.run("connect", *words, code=2).stderr
         assert not tree(home)
-
-
-def test_the_instructions_are_printed(home):
-    assert out("--instructions").startswith("## Long-term memory")
-    assert not tree(home)

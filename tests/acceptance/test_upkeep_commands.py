@@ -41,10 +41,22 @@ def note(shared_daemon: Any, call: Any, shell: Shell) -> Callable[[str], Path]:
 # consolidate
 
 
-def test_without_options_it_is_the_quick_run(shell):
+def test_without_options_it_is_the_quick_run_and_a_dry_run_says_what_would_be_done(shell, note):
     out, err = shell.run("consolidate")
     assert out.splitlines()[-1].startswith("quick: done in ")
     assert err == ""
+    note(NOTE)
+    out, _ = shell.run("consolidate", "--mode", "daily", "--dry-run")
+    assert "2  facts stored from notes" in out
+    assert out.splitlines()[-1].startswith("daily: dry run, nothing changed, in ")
+    # EvoClaw's options and fields.
+    endpoint = ("--llm-endpoint", "http://localhost:1/v1/chat/completions")
+    outcome = shell.json("consolidate", "--mode", "monthly", *endpoint)
+    assert set(outcome) >= {
+        "mode", "agent_id", "timestamp", "evicted_warm", "archived_cold", "hot_size_bytes",
+        "ingested_facts", "ingest_skipped", "pruned_nodes", "tree_rebuilt",
+    }  # fmt: skip
+    assert outcome["ingested_facts"] == 2
 
 
 def test_a_full_run_analyses_the_tree_and_writes_its_report(shell, call, shared_daemon):
@@ -73,30 +85,11 @@ def test_a_full_run_analyses_the_tree_and_writes_its_report(shell, call, shared_
     assert "report" not in shell.json("consolidate", "--mode", "monthly")
 
 
-def test_evoclaws_options_and_fields_are_there(shell, note):
-    note(NOTE)
-    endpoint = ("--llm-endpoint", "http://localhost:1/v1/chat/completions")
-    outcome = shell.json("consolidate", "--mode", "monthly", *endpoint)
-    assert set(outcome) >= {
-        "mode", "agent_id", "timestamp", "evicted_warm", "archived_cold", "hot_size_bytes",
-        "ingested_facts", "ingest_skipped", "pruned_nodes", "tree_rebuilt",
-    }  # fmt: skip
-    assert outcome["ingested_facts"] == 2
-
-
 def test_a_database_named_for_the_call_leaves_the_answer_in_json_as_it_is(shell):
     named = ("--db-url", "https://db.example.org", "--token-file", "-")
     ran = shell.json("consolidate", *named, stdin=b"token")
     assert (ran["mode"], "devices" in ran) == ("quick", False)
     assert "facts_stored" in shell.json("ingest-daily", *named, stdin=b"token")
-
-
-def test_a_dry_run_says_what_would_be_done(shell, note):
-    note(NOTE)
-    out, _ = shell.run("consolidate", "--mode", "daily", "--dry-run")
-    assert "2  facts stored from notes" in out
-    assert out.splitlines()[-1].startswith("daily: dry run, nothing changed, in ")
-    assert shell.json("consolidate", "--mode", "daily")["ingested_facts"] == 2
 
 
 def test_what_could_not_be_read_is_said(shell, note):

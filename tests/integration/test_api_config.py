@@ -186,25 +186,23 @@ def test_a_key_without_effect_is_a_problem_until_it_is_gone(layered):
     assert one.keys()["recall.limit"]["value"] == 4
 
 
-def test_synonyms_of_a_person_are_in_force_at_once(layered):
-    one = layered()
+def test_synonyms_are_in_force_at_once_and_an_agents_own_are_those_of_no_other(layered, calls_of):
     own = {"the shop": ["storefront-v2"]}
-    one.call.store("storefront-v2 is deployed from main")
+    one = layered(json.dumps({"agents": {"ana": {"synonyms": own}}}))
+    text = "storefront-v2 is deployed from main"
+
+    def found(agent: str) -> bool:
+        call = calls_of(one.daemon, agent)
+        answer = call.ok("POST", "/api/recall", {"query": "how's the shop?"})
+        return text in [result["text"] for result in answer["results"]]
+
+    for agent in ("ana", "bo"):
+        call = calls_of(one.daemon, agent)
+        call.store(text)
+        call.store("Our dog is called Rex")
+        assert found(agent) == (agent == "ana")
     one.change(set={"recall.synonyms": own})
     assert [own["the shop"]] == [
         key["value"] for name, key in one.keys().items() if name.startswith("recall.synonyms")
     ]
-    answer = one.call.ok("POST", "/api/recall", {"query": "how is the shop?"})
-    assert answer["results"][0]["text"] == "storefront-v2 is deployed from main"
-
-
-def test_an_agents_own_synonyms_are_those_of_no_other(layered, calls_of):
-    shop = json.dumps({"the shop": ["storefront-v2"]})
-    one = layered(f'{{"agents": {{"ana": {{"synonyms": {shop}}}}}}}')
-    for agent in ("ana", "bo"):
-        call = calls_of(one.daemon, agent)
-        call.store("storefront-v2 is deployed from main")
-        call.store("Our dog is called Rex")
-        answer = call.ok("POST", "/api/recall", {"query": "how's the shop?"})
-        texts = [result["text"] for result in answer["results"]]
-        assert ("storefront-v2 is deployed from main" in texts) == (agent == "ana")
+    assert found("bo")

@@ -46,11 +46,11 @@ def listen(wire: Any) -> Callable[..., Stream]:
     return lambda target="/api/events", last=None: Stream(wire(), target, last)
 
 
-def test_every_change_is_told_in_order(call, listen):
+def test_every_change_is_told_in_order_without_its_text(call, listen):
     stream = listen()
-    stored = call.store("x", category="a")
+    stored = call.store("swordfish", category="a")
     call.ok("PUT", f"/api/memory/{stored['id']}", {"subject": "s"})
-    call.ok("PUT", "/api/kv/city", {"value": "Kiel"})
+    call.ok("PUT", "/api/kv/city", {"value": "swordfish"})
     call.ok("DELETE", "/api/kv/city")
     call.ok("DELETE", f"/api/memory/{stored['id']}")
     told = [stream.next_of(call.agent) for _ in range(6)]
@@ -62,16 +62,7 @@ def test_every_change_is_told_in_order(call, listen):
     assert (brief["id"], brief["category"], brief["tier"]) == (stored["id"], "a", "warm")
     assert brief["time"] == pytest.approx(stored["created_at"], abs=5)
     assert told[3][1]["key"] == "city"
-
-
-def test_events_never_tell_a_memorys_text(call, listen):
-    stream = listen()
-    call.store("swordfish")
-    call.ok("PUT", "/api/kv/k", {"value": "swordfish"})
-    told = ""
-    while "kv.set" not in told:
-        told += json.dumps(stream.next())
-    assert "swordfish" not in told
+    assert "swordfish" not in json.dumps(told)
 
 
 def test_only_the_types_that_were_asked_for_are_told(call, listen):
@@ -141,12 +132,3 @@ def test_a_listener_who_leaves_is_let_go(call, wire, eventually):
     )
     call.store("x")
     assert call("GET", "/api/health").status == 200
-
-
-def test_the_client_hears_events_too(call, shared_daemon):
-    stored = call.store("x")
-    with shared_daemon.client() as client:
-        events = client.events(["memory.stored"], last_id="0")
-        kind, data = next((kind, data) for _, kind, data in events if data["agent"] == call.agent)
-        events.close()
-    assert (kind, data["id"]) == ("memory.stored", stored["id"])

@@ -164,15 +164,14 @@ def test_a_category_is_renamed_with_its_memories_and_that_can_be_undone(call):
     assert nodes(call)["fleet/ketch"]["desc"] == "The ketch"
     assert nodes(call)["fleet/ketch/gear"]["desc"] == "Gear"
     assert call.ok("GET", f"/api/memory/{kept['id']}")["category"] == "fleet/ketch/gear"
+    # A description by its name alone follows the new path.
+    call.ok("POST", "/api/tree/rename", {"path": "fleet/ketch/gear", "to": "fleet/ketch/new_gear"})
+    assert nodes(call)["fleet/ketch/new_gear"]["desc"] == "New Gear"
     call.ok("POST", "/api/tree/undo")
-    assert set(nodes(call)) == {"root", "boat", "boat/gear"}
-    assert call.ok("GET", f"/api/memory/{kept['id']}")["category"] == "boat/gear"
-
-
-def test_a_name_given_by_default_follows_the_new_path(call):
-    call.ok("PUT", "/api/tree", {"path": "old_name"})
-    call.ok("POST", "/api/tree/rename", {"path": "old_name", "to": "new_name"})
-    assert nodes(call)["new_name"]["desc"] == "New Name"
+    call.ok("POST", "/api/tree/rename", {"path": "fleet", "to": "sea"})
+    call.ok("POST", "/api/tree/undo")
+    assert set(nodes(call)) == {"root", "fleet", "fleet/ketch", "fleet/ketch/gear"}
+    assert call.ok("GET", f"/api/memory/{kept['id']}")["category"] == "fleet/ketch/gear"
 
 
 @pytest.mark.parametrize(

@@ -130,33 +130,21 @@ def half_closed(one: Any, data: bytes) -> None:
     one.socket.shutdown(socket.SHUT_WR)
 
 
-def test_a_caller_that_half_closes_gets_its_answer(call, wire):
-    for _ in range(20):
-        one = wire()
-        half_closed(one, HEALTH)
-        assert one.answer().status == 200
-        assert one.closed()
-    body = b'{"text": "half closed"}'
-    one = wire()
-    head = f"POST /api/memory HTTP/1.1\r\nHost: x\r\nX-Agent: {call.agent}\r\n"
-    half_closed(one, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    assert one.answer("POST").status == 201
-    assert one.closed()
-
-
-def test_a_caller_that_half_closes_gets_all_the_answers_it_asked_for(wire):
+def test_a_caller_that_half_closes_gets_all_the_answers_it_asked_for(call, wire):
     one = wire()
     half_closed(one, HEALTH * 30)
     assert [one.answer().status for _ in range(30)] == [200] * 30
     assert one.closed()
-
-
-def test_a_large_body_before_a_half_close_is_read_whole(call, wire):
-    body = b'{"memories": [' + b",".join([b'{"text": "%s"}' % (b"x" * 50_000)] * 16) + b"]}"
-    head = f"POST /api/memory/batch HTTP/1.1\r\nHost: x\r\nX-Agent: {call.agent}\r\n"
-    one = wire()
-    half_closed(one, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    assert one.answer("POST").status == 201
+    large = b",".join([b'{"text": "%s"}' % (b"x" * 50_000)] * 16)
+    for path, body in (
+        ("/api/memory", b'{"text": "half closed"}'),
+        ("/api/memory/batch", b'{"memories": [%s]}' % large),
+    ):
+        one = wire()
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Agent: {call.agent}\r\n"
+        half_closed(one, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert one.answer("POST").status == 201
+        assert one.closed()
 
 
 def test_a_body_cut_off_by_a_half_close_is_not_waited_for(wire):

@@ -28,23 +28,17 @@ def test_the_default_tools_are_the_operations_with_a_tool_name():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_tool_takes_little_of_a_models_window(preset):
-    for tool in listed(preset):
+def test_a_tool_takes_little_of_a_models_window_and_the_bridge_lists_what_the_structs_say(preset):
+    tools = listed(preset)
+    # Else: python -m thermocline.daemon.schemas.tools
+    assert mcp.tools_of(preset) == json.loads(json.dumps(tools))
+    assert preset != "default" or len(json.dumps(tools)) // 4 <= 1_500
+    for tool in tools:
         assert 15 < len(tool["description"]) <= 1_000
         assert "$ref" not in json.dumps(tool)
         assert '"items": false' not in json.dumps(tool), "the strict inspector refuses it"
         assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
         assert tool["annotations"]["openWorldHint"] is False
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_the_bridge_lists_what_the_structs_say(preset):
-    # Else: python -m thermocline.daemon.schemas.tools
-    assert mcp.tools_of(preset) == json.loads(json.dumps(listed(preset)))
-
-
-def test_the_default_tools_cost_at_most_1500_tokens():
-    assert len(json.dumps(listed("default"))) // 4 <= 1_500
 
 
 def test_a_list_comes_as_a_provider_takes_it(call):
@@ -149,18 +143,15 @@ def test_arguments_that_models_write_wrong_are_taken_or_named(call):
     assert call("POST", "/api/tools/recal", {"query": "x"}).status == 404
 
 
-def test_forget_deletes_for_good(call):
-    key = use(call, "remember", text="Ana lives in Kiel")["id"]
-    assert use(call, "forget", id=key)["deleted"] is True
-    assert use(call, "recall", query="Ana")["results"] == []
-    assert call("POST", "/api/tools/forget", {"id": key}).status == 404
-
-
-def test_recall_finds_pairs_and_memories_in_one_list(call):
+def test_forget_deletes_for_good_and_recall_has_all_sources_in_one_list(call):
     call.ok("PUT", "/api/kv/gate_code", {"value": "4711"})
-    use(call, "remember", text="The gate code is at the office")
+    key = use(call, "remember", text="The gate code is at the office")["id"]
     found = use(call, "recall", query="gate code")["results"]
     assert {one["source"] for one in found} == {"pair", "memory"}
+    assert use(call, "forget", id=key)["deleted"] is True
+    found = use(call, "recall", query="gate code")["results"]
+    assert [one["source"] for one in found] == ["pair"]
+    assert call("POST", "/api/tools/forget", {"id": key}).status == 404
 
 
 def test_recall_cuts_what_is_longer_than_a_model_can_use(call):
@@ -198,16 +189,12 @@ def test_memory_recall_includes_what_was_consolidated_when_asked(call):
     assert {one["id"]: one["consolidated_into"] for one in both} == {kept: None, gone: kept}
 
 
-def test_memory_update_changes_or_says_why_not(call):
+def test_memory_update_and_delete_change_or_say_why_not(call):
     key = scaly(call, "Ana lives in Kiel", importance=5)["id"]
     assert use(call, "memory_update", id=key, importance=1) == {"updated": True, "id": key}
     assert use(call, "memory_recall", id=key)["results"][0]["importance"] == 1
     assert "no memory" in use(call, "memory_update", id="nothing", subject="x")["error"]
     assert "error" in use(call, "memory_update", id=key)
-
-
-def test_memory_delete_tells_whether_it_was_there(call):
-    key = scaly(call, "Ana lives in Kiel")["id"]
     assert use(call, "memory_delete", id=key) == {"deleted": True, "id": key}
     assert use(call, "memory_delete", id=key) == {"deleted": False, "id": key}
 
@@ -310,6 +297,7 @@ def test_a_ttl_ends_a_memory(call):
 
 
 def test_profclaws_search_leads_to_lines_that_can_be_read(call):
+    assert use(call, "memory_stats")["totalFiles"] == 0
     call.store("The gate code of the harbour is 4711")
     turns = [{"role": "user", "text": "The boat lies in berth twelve"}]
     call.ok("POST", "/api/turns", {"conversation": "talk", "turns": turns})
@@ -322,10 +310,6 @@ def test_profclaws_search_leads_to_lines_that_can_be_read(call):
     lines = use(call, "memory_get", **{"path": "chat://talk", "from": 1})
     assert "berth twelve" in lines["text"]
     assert call("POST", "/api/tools/memory_get", {"path": "nowhere.md"}).status == 404
-
-
-def test_profclaws_stats_count_what_is_indexed(call):
-    assert use(call, "memory_stats")["totalFiles"] == 0
 
 
 def test_the_tool_recall_leaves_out_what_is_far_below_a_sure_answer(call):
