@@ -156,28 +156,24 @@ def test_of_what_a_model_names_the_known_categories_above_a_threshold_count(fill
     assert "[tree " in first
 
 
-def test_a_conversation_is_read_by_a_model_in_one_question(call, model_server):
+def test_a_conversation_is_read_and_summed_up_by_the_callers_model_in_a_question_each(
+    call, model_server
+):
     told = [{"text": "Ada prefers oolong tea in the morning", "event": "preference_learned"}]
-    model_server.says(json.dumps(told))
+    summary = {"summary": "By their model.", "tags": ["tea"], "outcome": "resolved"}
+    model_server.says(json.dumps(told), json.dumps(summary))
     turns = [
         {"role": "user", "actor": "Ada", "text": TEA},
         {"role": "assistant", "text": "Noted."},
         {"role": "user", "actor": "Ada", "text": "And the milk goes in afterwards"},
     ]
     body = {"conversation": "c", "turns": turns, "wait": True}
-    found = call.ok("POST", "/api/observe", body | {"llm_endpoint": model_server.plain})
+    endpoint = {"llm_endpoint": model_server.plain}
+    found = call.ok("POST", "/api/observe", body | endpoint)
     assert (found["mode"], len(found["stored"])) == ("llm", 1)
     assert len(model_server.heard) == 1
-
-
-def test_the_callers_own_model_sums_up_the_conversation_too(call, model_server):
-    model_server.says(
-        "[]", '{"summary": "By their model.", "tags": ["tea"], "outcome": "resolved"}'
-    )
-    turns = [{"role": "user", "actor": "Ada", "text": TEA}]
-    body = {"conversation": "c", "turns": turns, "wait": True, "end": True}
-    answer = call.ok("POST", "/api/observe", body | {"llm_endpoint": model_server.plain})
-    assert answer["ended"]
+    ended = {"conversation": "c", "end": True, "wait": True}
+    assert call.ok("POST", "/api/observe", ended | endpoint)["ended"]
     assert len(model_server.heard) == 2
     assert "oolong" in model_server.heard[1].prompt
     (episode,) = call.ok("GET", "/api/episodes")["results"]

@@ -121,12 +121,17 @@ def test_what_was_not_asked_for_has_three_uncertain_items_at_most_and_marks_them
     assert "uncertain" not in line
 
 
-def test_what_only_the_replaced_statement_says_is_not_lost(call):
-    call.store("We run PostgreSQL 15 in production, on three nodes behind a load balancer")
-    new = call.ok("POST", "/api/memory", {"text": "Production was upgraded to PostgreSQL 17"})["id"]
-    shown = text_of(call, "how many nodes does production have?")
-    [line] = [line for line in shown.split("\n") if new[:8] in line]
-    assert line.endswith(', on three nodes behind a load balancer")')
+def test_what_only_the_replaced_statement_says_is_not_lost_and_a_long_one_is_cut(call):
+    older = "We run PostgreSQL 15 in production, on three nodes behind a load balancer"
+    more = ", with a standby in the second data centre, and dumps every night"
+    for text in (older, older + more):
+        call.store(text)
+        new = call.store(f"Production was upgraded to PostgreSQL 1{len(text)}")["id"]
+        shown = text_of(call, "how many nodes does production have?")
+        [line] = [line for line in shown.split("\n") if new[:8] in line]
+        assert ", on three nodes behind a load balancer" in line
+        (item,) = [item for item in items(call) if item.get("id") == new]
+        assert item["replaces"] == (text if len(text) < 110 else f"{text[:110]}…")
 
 
 def test_each_item_has_its_date_and_what_it_replaced(call):
@@ -155,17 +160,6 @@ def test_a_question_that_finds_the_older_statement_shows_the_newer(crowd):
     assert shown.count("Bonn") == 1
 
 
-def test_a_long_replaced_text_is_cut(call):
-    older = (
-        "We run PostgreSQL 15 in production, on three nodes behind a load balancer, with a standby"
-        " in the second data centre, and dumps every night"
-    )
-    call.store(older)
-    call.store("Production was upgraded to PostgreSQL 17")
-    (item,) = [item for item in items(call) if "17" in item["text"]]
-    assert item["replaces"] == f"{older[:110]}…"
-
-
 def test_the_formats_of_other_systems_keep_the_budget(call):
     long = "The heron nests beside the long canal. " * 40
     for number in range(12):
@@ -180,17 +174,6 @@ def test_the_formats_of_other_systems_keep_the_budget(call):
         made = block(call, "how many heron nests are there?", format=format_, max_tokens=tokens)
         assert 0 < made["tokens"] == estimated_tokens(made["text"]) <= tokens
         assert "heron" in made["text"].lower()
-
-
-def test_tinyclaws_block_has_the_three_skills_that_fit_best(call):
-    for name in ("one", "two", "three", "four"):
-        skill = {"id": name, "description": "deploy things", "text": f"do {name}"}
-        call.ok("POST", "/api/skills", skill)
-    best = {"id": "best", "description": "deploy heron safely", "text": "make deploy"}
-    call.ok("POST", "/api/skills", best)
-    shown = text_of(call, "please deploy heron safely", format="tinyclaw")
-    assert shown.count("### ") == 3
-    assert shown.index("### best") < shown.index("### one")
 
 
 def test_a_change_is_in_the_next_block(call):

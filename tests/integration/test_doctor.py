@@ -227,24 +227,15 @@ def test_a_state_folder_that_a_process_holds_without_answering(patient):
     assert patient.says("lock")[0].message == "free"
 
 
-@pytest.fixture
-def at_the_socket(patient: Patient) -> Iterator[socket.socket]:
+def test_a_process_that_listens_and_does_not_answer_and_a_socket_that_it_left(patient):
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         bound.bind(str(patient.socket))
-        yield bound
-
-
-def test_a_socket_that_a_killed_daemon_left(patient, at_the_socket):
-    at_the_socket.close()
+        bound.listen()
+        with Client(str(patient.socket), timeout=0.1) as client:
+            found = begin(patient.env, client, str(patient.state), patient.root)
+        lines = [line for line in examine(found) if line.check == "socket"]
+        expect(lines, "failure", "does not answer", "systemctl status")
     expect(patient.says("socket"), "failure", "a killed daemon left it behind", "start it")
-
-
-def test_a_process_that_listens_and_does_not_answer(patient, at_the_socket):
-    at_the_socket.listen()
-    with Client(str(patient.socket), timeout=0.1) as client:
-        found = begin(patient.env, client, str(patient.state), patient.root)
-    lines = [line for line in examine(found) if line.check == "socket"]
-    expect(lines, "failure", "does not answer", "systemctl status")
 
 
 def test_no_daemon_and_a_file_in_its_sockets_place(patient):
@@ -339,19 +330,17 @@ def test_a_token_that_is_missing_open_or_unreadable(patient, tmp_path):
     expect(patient.says("token"), "warning", "no token for", "sync.token_file")
 
 
-def test_a_server_that_asks_for_no_token_needs_none(patient, sqld, sqld_with_auth):
+def test_a_token_is_needed_where_it_is_asked_for_and_looked_up_where_systemd_puts_it(
+    patient, sqld, sqld_with_auth
+):
     patient.configure(sync={"url": sqld.url})
     expect(patient.says("token"), "ok", f"{sqld.url} asks for none", "")
     patient.configure(sync={"url": sqld_with_auth.url})
     expect(patient.says("token"), "warning", "no token for", "sync.token_file")
-
-
-def test_the_services_token_is_looked_up_where_systemd_puts_it(patient):
     patient.state = patient.root / "var/lib/thermocline"
     patient.state.mkdir(parents=True, mode=0o700)
     token = patient.write("run/credentials/thermocline.service/turso-token", "a-token")
     token.chmod(0o600)
-    patient.configure(sync={"url": "http://127.0.0.1:1"})
     expect(patient.says("token"), "ok", str(token), "")
 
 

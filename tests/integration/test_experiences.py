@@ -127,12 +127,8 @@ def test_what_has_faded_is_not_found_and_pruned_into_the_history(call):
     call.ok("POST", "/api/undo", {"kind": "experience", "id": faded["id"]})
     assert call.ok("GET", "/api/experiences")["total"] == 2
     assert call.ok("POST", "/api/experiences/prune", {"minWeight": 1})["kept"] == 0
-
-
-def test_a_use_of_what_was_pruned_brings_it_back(call):
-    made = add(call, weight=0.04)
-    call.ok("POST", "/api/experiences/prune", {})
-    used = call.ok("POST", f"/api/experiences/{made['id']}/use")
+    # A use brings it back, too.
+    used = call.ok("POST", f"/api/experiences/{faded['id']}/use")
     assert (used["use_count"], used["pruned_at"]) == (2, None)
     assert call.ok("GET", "/api/experiences")["total"] == 1
     assert call("POST", "/api/experiences/nosuch/use").status == 404

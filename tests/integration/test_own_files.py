@@ -32,10 +32,20 @@ def test_what_is_added_stands_in_the_file_and_in_the_list(call, folder):
     assert call.ok("GET", "/api/episodes?outcome=unresolved")["total"] == 0
 
 
-def test_missing_files_are_made_as_tinyclaw_makes_them(call, folder):
-    call.store("anything")
-    assert not (folder / "knowledge.md").exists()
-    call.ok("GET", "/api/context")
+def test_skills_are_trimmed_and_the_three_that_fit_best_as_in_tinyclaw(call):
+    for name in ("one", "two", "three", "four", "best"):
+        does = f"how to deploy{' heron safely' * (name == 'best')}"
+        skill = {"id": name, "description": does, "text": f"\n\n# {name}\nrun it\n\n"}
+        call.ok("POST", "/api/skills", skill)
+    block = call.ok("GET", "/api/context?format=tinyclaw&query=please+deploy+heron+safely")["text"]
+    skills = block.partition("## Relevant Skills\n")[2].partition("\n[/MEMORY]")[0]
+    assert skills == "\n".join(f"### {n}\n# {n}\nrun it" for n in ("best", "one", "two"))
+
+
+def test_missing_files_are_made_as_tinyclaw_makes_them_when_its_agent_first_calls(call, folder):
+    assert call.ok("GET", "/api/context")["text"] == ""
+    assert not folder.exists()
+    assert call.ok("GET", "/api/context?format=tinyclaw&query=hello")["text"] == ""
     assert (folder / "knowledge.md").read_text().startswith("# Knowledge\n\n_No entries yet")
     assert (folder / "reflections.jsonl").read_text() == ""
     assert json.loads((folder / "skills" / "index.json").read_text()) == {}
@@ -52,24 +62,6 @@ def test_a_name_of_a_skill_is_what_the_message_says(call, name):
     assert refused.refusal() == (400, "invalid", "id")
     hint = "use up to 60 letters, digits, dashes and underscores; the first is a letter or digit"
     assert refused.body["error"]["hint"] == hint
-
-
-def test_skills_are_trimmed_and_three_at_most_as_in_tinyclaw(call):
-    for name in ("one", "two", "three", "four"):
-        skill = {"id": name, "description": "how to deploy", "text": f"\n\n# {name}\nrun it\n\n"}
-        call.ok("POST", "/api/skills", skill)
-    block = call.ok("GET", "/api/context?format=tinyclaw&query=please+deploy+it")["text"]
-    skills = block.partition("## Relevant Skills\n")[2].partition("\n[/MEMORY]")[0]
-    assert skills == "\n".join(f"### {n}\n# {n}\nrun it" for n in ("one", "two", "three"))
-
-
-def test_the_folder_is_there_when_an_agent_of_tinyclaw_first_calls(call, folder):
-    assert call.ok("GET", "/api/context")["text"] == ""
-    assert not folder.exists()
-    assert call.ok("GET", "/api/context?format=tinyclaw&query=hello")["text"] == ""
-    assert (folder / "knowledge.md").read_text().startswith("# Knowledge\n\n_No entries yet")
-    assert json.loads((folder / "skills" / "index.json").read_text()) == {}
-    assert (folder / "episodes.jsonl").exists()
 
 
 def test_a_broken_line_is_reported_until_it_is_mended(call, folder):
