@@ -218,9 +218,6 @@ class Restorer:
             )
         return there if wanted is None else [wanted]
 
-    def _place(self, agent: str) -> Target:
-        return Target(self._request.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
-
     def _run(self) -> _Run:
         """The interrupted run from the same replica, or a new one."""
         try:
@@ -232,7 +229,8 @@ class Restorer:
     async def _join_all(self) -> Outcome:
         request, run = self._request, self._run()
         outcome = Outcome(self._keychain is not None)
-        places = [self._place(name) for name in await self._names()]
+        left_alone = (WORKSPACE, CREDENTIALS_FILE)
+        places = [Target(request.state_dir, name, left_alone) for name in await self._names()]
         for place in places:
             if not request.replace and not run.has_moved(place):
                 place.refuse_taken()

@@ -72,11 +72,7 @@ class Replacement:
         os.close(self._folder)
 
     def sync_alone(self) -> None:
-        handle = os.open(self._temporary, _READ, dir_fd=self._folder)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        _sync(os.open(self._temporary, _READ, dir_fd=self._folder))
 
     @property
     def filesystem(self) -> tuple[int, int]:
@@ -187,11 +183,7 @@ def remove_unfinished(folder: Path, name: str = "*") -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` durable: renames and new files survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    _sync(os.open(folder, _ANY_FOLDER))
 
 
 def sync_tree(folder: Path) -> None:
@@ -200,11 +192,7 @@ def sync_tree(folder: Path) -> None:
         for name in names:
             path = Path(top, name)
             if not path.is_symlink() and path.is_file():
-                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+                _sync(os.open(path, _READ))
         sync_folder(Path(top))
 
 
@@ -258,6 +246,14 @@ def numbered(path: Path) -> Path:
 def stamp() -> str:
     """The present time as used in file names: `20260211T081500`."""
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+
+
+def _sync(handle: int) -> None:
+    """Make an open file or folder durable, and close it."""
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:

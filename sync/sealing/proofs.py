@@ -72,7 +72,7 @@ def fingerprint(rows: Iterable[tuple[str, str]]) -> bytes:
     parts = [0] * _PARTS
     for key, version in rows:
         digest = hashlib.blake2b(f"{key} {version}".encode(), digest_size=_BYTES).digest()
-        parts[_part(key)] ^= int.from_bytes(digest, "big")
+        parts[_part_of(key[_DIGITS])] ^= int.from_bytes(digest, "big")
     return b"".join(part.to_bytes(_BYTES, "big") for part in parts)
 
 
@@ -105,10 +105,6 @@ def differing(proof: Proof, shown: tuple[int, bytes], newest: Mapping[int, int])
         != proof.parts[part * _BYTES : (part + 1) * _BYTES]
     ]
     return -(-100 * len(wrong) // _PARTS)
-
-
-def _part(key: str) -> int:
-    return _part_of(key[_DIGITS])
 
 
 def _part_of(digits: str) -> int:

@@ -180,19 +180,6 @@ def test_a_backup_of_one_device_restores_another(pair, world, tmp_path):
     new.kill()
 
 
-def test_a_lost_device_is_restored_with_one_command(pair, world):
-    here, _, _ = pair
-    here.put_pair("colour", "green")
-    here.write_note("plans.md", "one\n")
-    here.put_hot("identity", {"agent_name": "Otis"})
-    before = world.heal()
-    new = world.make()
-    new.restore()
-    new.start()
-    assert before.differences(world.heal([*world.devices, new])) == []
-    new.kill()
-
-
 # One change here, another there
 
 
@@ -348,13 +335,3 @@ def put_row(
         " SELECT agent_id, ?, ?, seq, ?, 'later', ?, ? FROM replica_clock WHERE agent_id = ?",
         *(kind, key, version, *texts, agent),
     )
-
-
-def test_what_was_forgotten_while_a_device_was_away_stays_so_when_the_server_is_wiped(pair, world):
-    here, there, key = pair
-    here.forget(key)
-    here.sync()
-    world.wipe_server()
-    here.sync()
-    there.sync()
-    assert key not in world.heal().memories

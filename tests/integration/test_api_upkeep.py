@@ -7,12 +7,6 @@ from typing import Any
 
 import pytest
 
-CALLS = [
-    ("POST", "/api/ingest", {"days": 0}, "days"),
-    ("POST", "/api/validate", {"file": "/etc/passwd"}, "text"),
-    ("GET", "/api/metrics/history?days=0", None, "days"),
-]
-
 
 def test_a_run_by_hand_shows_in_status_metrics_and_history(call):
     call.store("x")
@@ -49,7 +43,14 @@ def test_a_note_that_is_a_link_is_not_validated(call, shared_daemon, tmp_path):
     assert call("POST", "/api/validate").refusal() == (400, "invalid", "file")
 
 
-@pytest.mark.parametrize(("method", "path", "body", "field"), CALLS)
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("POST", "/api/ingest", {"days": 0}, "days"),
+        ("POST", "/api/validate", {"file": "/etc/passwd"}, "text"),
+        ("GET", "/api/metrics/history?days=0", None, "days"),
+    ],
+)
 def test_a_wrong_call_is_refused(call, method, path, body, field):
     call.store("x")
     status, code, named = call(method, path, body).refusal()

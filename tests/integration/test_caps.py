@@ -2,11 +2,11 @@
 
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from store_parts import Bench
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot, tree_nodes
@@ -14,10 +14,8 @@ from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY, WarmLimits
 from thermocline.daemon.memory.tree_nodes import TreeLimits
-from thermocline.daemon.store.database.memory_database import connect_writer, migrate
-from thermocline.daemon.store.database.schema import MIGRATIONS
 from thermocline.daemon.store.database.transaction import Transaction
-from thermocline.daemon.store.limits import archive_faded, enforce_limits
+from thermocline.daemon.store.limits import archive_faded
 from thermocline.daemon.store.records import (
     documents,
     key_values,
@@ -28,7 +26,6 @@ from thermocline.daemon.store.records import (
     uses,
 )
 from thermocline.daemon.store.records.merging import stranded
-from thermocline.sync import HybridClock
 
 NOW = 1_790_000_000.0
 
@@ -63,11 +60,8 @@ class Operations(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        path = Path(self.folder.name) / "memory.db"
-        self.db = connect_writer(path)
-        migrate(self.db, path, MIGRATIONS)
-        self.now = NOW
-        self.clock = HybridClock(lambda: self.now)
+        self.bench = Bench(self.folder.name, NOW, SMALL)
+        self.db = self.bench.db
         self.texts: dict[str, str] = {}
         self.dirty: set[tuple[str, str]] = set()
 
@@ -77,13 +71,8 @@ class Operations(RuleBasedStateMachine):
             self.folder.cleanup()
 
     def commit(self, *operations: Callable[[Transaction], object]) -> None:
-        self.now += 3600.0
-        self.db.execute("BEGIN IMMEDIATE")
-        tx = Transaction(self.db, now=self.now, device="d", rules=SMALL, clock=self.clock)
-        for operation in operations:
-            operation(tx)
-        enforce_limits(tx)
-        self.db.execute("COMMIT")
+        self.bench.now += 3600.0
+        self.bench.commit(*operations)
 
     @rule(number=NUMBERS, category=CATEGORIES, word=WORDS, importance=st.floats(0.0, 1.0))
     def store(self, number: int, category: str, word: str, importance: float) -> None:
@@ -92,7 +81,7 @@ class Operations(RuleBasedStateMachine):
         if key in self.texts:
             old = memories.find(self.db, key)
             new = {"text": text, "category": category, "importance": importance}
-            memory = Memory(id=key, created_at=old.created_at, updated_at=self.now, **new)
+            memory = Memory(id=key, created_at=old.created_at, updated_at=self.bench.now, **new)
             kept = {"archived_at": old.archived_at, "original_category": old.original_category}
             merged = {"merged_into": old.merged_into, "access_count": old.access_count}
             values = {name: getattr(memory, name) for name in memory.__struct_fields__}
@@ -104,8 +93,8 @@ class Operations(RuleBasedStateMachine):
                 text=text,
                 category=category,
                 importance=importance,
-                created_at=self.now,
-                updated_at=self.now,
+                created_at=self.bench.now,
+                updated_at=self.bench.now,
             )
             self.commit(lambda tx: memories.insert(tx, memory))
         self.texts[key] = text
@@ -207,7 +196,7 @@ class Operations(RuleBasedStateMachine):
     @invariant()
     def warm_is_within_its_cap(self) -> None:
         if hasattr(self, "db"):
-            document = documents.warm_document(self.db, self.now, SMALL)
+            document = documents.warm_document(self.db, self.bench.now, SMALL)
             assert hot.document_size(document) <= SMALL.warm.max_bytes
 
     @invariant()

@@ -86,14 +86,19 @@ def prune(tx: Transaction) -> None:
     history.prune(tx, 1 << 20)
 
 
-@pytest.fixture
-async def upkept(open_store: OpenStore) -> Upkept:
-    """Its clock has been right for a day."""
+async def kept(open_store: OpenStore, rules: Rules) -> Upkept:
+    """A memory whose clock has been right for a day."""
     at = NOW - DAY
-    upkept = Upkept(await open_store(now=lambda: at))
+    upkept = Upkept(await open_store(now=lambda: at, rules=rules))
     await upkept.store.write(prune)
     at = NOW
     return upkept
+
+
+@pytest.fixture
+async def upkept(open_store: OpenStore) -> Upkept:
+    """The same by the usual rules."""
+    return await kept(open_store, Rules())
 
 
 def memory(key: str, text: str | None = None, days: float = 1.0, **fields: Any) -> Memory:
@@ -124,11 +129,15 @@ async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
     assert undone.memories == 1
 
 
-async def test_monthly_forgets_what_is_frozen_for_too_long(upkept):
+@pytest.mark.parametrize(("years", "forgotten"), [(10, 1), (0, 0)])
+async def test_monthly_forgets_what_is_frozen_for_longer_than_the_retention_if_there_is_one(
+    open_store, years, forgotten
+):
+    upkept = await kept(open_store, Rules(cold=Cold(retention_years=years)))
     await upkept.add(memory("old", days=11 * 366, importance=0.1))
-    assert (await upkept.run("monthly", dry_run=True)).forgotten == 1
-    assert (await upkept.run("monthly")).forgotten == 1
-    assert await upkept.all() == {}
+    assert (await upkept.run("monthly", dry_run=True)).forgotten == forgotten
+    assert (await upkept.run("monthly")).forgotten == forgotten
+    assert len(await upkept.all()) == 1 - forgotten
 
 
 async def test_what_a_clock_that_has_jumped_calls_old_is_deleted_if_it_stands_a_day(open_store):
@@ -164,13 +173,6 @@ async def test_what_was_stored_before_the_clock_was_set_is_not_taken_for_old(upk
     await upkept.add(memory("unset", days=NOW / DAY - 0.01, importance=0.1))
     assert (await upkept.run("monthly")).forgotten == 0
     assert (await upkept.run("monthly", dry_run=True)).forgotten == 0
-
-
-async def test_without_retention_years_the_archive_is_kept_for_ever(open_store):
-    rules = Rules(cold=Cold(retention_years=0))
-    upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
-    await upkept.add(memory("old", days=11 * 366, importance=0.1))
-    assert (await upkept.run("monthly")).forgotten == 0
 
 
 async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading(upkept):

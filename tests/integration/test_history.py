@@ -133,19 +133,6 @@ def test_forgetting_erases_the_versions_too(call):
     assert call("POST", "/api/undo", {"id": key}).refusal() == (404, "not_found", "id")
 
 
-def test_forgetting_a_merged_memory_leaves_none_of_what_it_gave_in_any_version(call):
-    older = call.store("Ana drinks coffee", subject="xylophone")["id"]
-    newer = call.store("Ana drinks coffee!", force=True)["id"]
-    third = call.store("Ana drinks")["id"]
-    call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
-    call.ok("PUT", f"/api/memory/{newer}", {"importance": 0.9})
-    call.ok("POST", f"/api/memory/{newer}/merge", {"into": third})
-    call.ok("DELETE", f"/api/memory/{older}")
-    assert "xylophone" not in call("GET", "/api/history?limit=500").text
-    for key in (newer, third):
-        assert call.ok("GET", f"/api/memory/{key}")["subject"] == ""
-
-
 def test_what_makes_no_sense_is_refused(call):
     key = call.store("never changed")["id"]
     assert versions(call, key) == []
@@ -158,6 +145,10 @@ def test_what_makes_no_sense_is_refused(call):
     assert refused(by="uid:1") == (400, "invalid", "since")
     assert refused(id="x", kind="uses") == (400, "invalid", "kind")
     assert refused(id="nobody", kind="pair") == (404, "not_found", "id")
+
+
+def robot(call: Any, method: str, path: str, body: Any = None) -> Any:
+    return as_program(call, "Robot", method, path, body)
 
 
 def as_program(call: Any, program: str, method: str, path: str, body: Any) -> Any:
@@ -206,9 +197,7 @@ def test_everything_that_a_program_made_is_undone(call):
     call.ok("PUT", "/api/kv/kept", {"value": "mine"})
     call.ok("PUT", "/api/hot/lesson", {"text": "my lesson"})
 
-    def theirs(method: str, path: str, body: Any = None) -> Any:
-        return as_program(call, "Robot", method, path, body)
-
+    theirs = partial(robot, call)
     old = theirs("POST", "/api/memory", {"text": "from long ago", "created_at": 1_000_000_000})
     theirs("PUT", "/api/kv/made", {"value": "theirs"})
     theirs("PUT", "/api/kv/kept", {"value": "theirs"})
@@ -246,61 +235,40 @@ def test_everything_that_a_program_made_is_undone(call):
     assert call.ok("POST", "/api/undo", by)["results"] == []
 
 
-def test_what_cannot_be_undone_is_listed(call):
-    mine = call.store("mine to keep")["id"]
-    call.ok("PUT", "/api/kv/gone", {"value": "mine"})
-
-    def theirs(method: str, path: str, body: Any = None) -> Any:
-        return as_program(call, "Robot", method, path, body)
-
-    since = time.time()
-    theirs("DELETE", f"/api/memory/{mine}")
-    theirs("DELETE", "/api/kv/gone")
-    edited = theirs("POST", "/api/memory", {"text": "theirs, and then mine"})["id"]
-    call.ok("PUT", f"/api/memory/{edited}", {"text": "mine now"})
-    theirs("PUT", "/api/tree", {"path": "used", "desc": "theirs"})
-    call.store("filed by me", category="used")
-    done = call.ok("POST", "/api/undo", {"by": "robot", "since": since})["results"]
-    assert {(row["kind"], row["id"], row["result"]) for row in done} == {
-        ("memory", mine, "cannot come back: forgotten"),
-        ("pair", "gone", "cannot come back: forgotten"),
-        ("memory", edited, "left: others have changed it since"),
-        ("category", "used", "left: it is in use"),
-    }
-    assert call.ok("GET", f"/api/memory/{edited}")["text"] == "mine now"
-
-
-def test_what_was_made_by_somebody_else_and_is_gone_or_changed_again_is_listed(call):
-    def theirs(method: str, path: str, body: Any = None) -> Any:
-        return as_program(call, "Robot", method, path, body)
-
-    since = time.time()
+def test_what_cannot_be_undone_is_listed_each_time(call):
     gone, edited = (call.store(text)["id"] for text in ("mine, and gone", "mine, and edited"))
-    call.ok("PUT", "/api/kv/mine", {"value": "1"})
-    theirs("DELETE", f"/api/memory/{gone}")
-    theirs("DELETE", "/api/kv/mine")
-    theirs("PUT", f"/api/memory/{edited}", {"text": "theirs now"})
+    call.ok("PUT", "/api/kv/gone", {"value": "mine"})
+    since = time.time()
+    robot(call, "DELETE", f"/api/memory/{gone}")
+    robot(call, "DELETE", "/api/kv/gone")
+    robot(call, "PUT", f"/api/memory/{edited}", {"text": "theirs now"})
     call.ok("PUT", f"/api/memory/{edited}", {"text": "mine again"})
-    own = theirs("POST", "/api/memory", {"text": "made and deleted by them"})["id"]
-    theirs("DELETE", f"/api/memory/{own}")
-    theirs("PUT", "/api/kv/theirs", {"value": "1"})
-    theirs("DELETE", "/api/kv/theirs")
-    expected = {
-        ("memory", gone, "cannot come back: forgotten"),
-        ("pair", "mine", "cannot come back: forgotten"),
-        ("memory", edited, "left: others have changed it since"),
-    }
+    taken = robot(call, "POST", "/api/memory", {"text": "theirs, and then mine"})["id"]
+    call.ok("PUT", f"/api/memory/{taken}", {"text": "mine now"})
+    robot(call, "PUT", "/api/tree", {"path": "used", "desc": "theirs"})
+    call.store("filed by me", category="used")
+    own = robot(call, "POST", "/api/memory", {"text": "made and deleted by them"})["id"]
+    robot(call, "DELETE", f"/api/memory/{own}")
+    robot(call, "PUT", "/api/kv/theirs", {"value": "1"})
+    robot(call, "DELETE", "/api/kv/theirs")
     for _ in range(2):
         done = call.ok("POST", "/api/undo", {"by": "robot", "since": since})["results"]
-        assert {(row["kind"], row["id"], row["result"]) for row in done} == expected
+        assert {(row["kind"], row["id"], row["result"]) for row in done} == {
+            ("memory", gone, "cannot come back: forgotten"),
+            ("pair", "gone", "cannot come back: forgotten"),
+            ("memory", edited, "left: others have changed it since"),
+            ("memory", taken, "left: others have changed it since"),
+            ("category", "used", "left: it is in use"),
+        }
+    assert call.ok("GET", f"/api/memory/{taken}")["text"] == "mine now"
 
 
 def test_what_a_program_deleted_and_made_anew_and_changed_has_one_outcome(call):
     call.ok("PUT", "/api/kv/gate", {"value": "mine"})
     since = time.time()
-    as_program(call, "Robot", "DELETE", "/api/kv/gate", None)
+    robot(call, "DELETE", "/api/kv/gate")
     for value in ("theirs", "theirs, changed"):
-        as_program(call, "Robot", "PUT", "/api/kv/gate", {"value": value})
+        robot(call, "PUT", "/api/kv/gate", {"value": value})
     done = call.ok("POST", "/api/undo", {"by": "robot", "since": since})["results"]
     lost = "deleted; what it replaced cannot come back: forgotten"
     assert [(row["id"], row["result"]) for row in done] == [("gate", lost)]

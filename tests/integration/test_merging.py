@@ -2,26 +2,23 @@
 
 import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import msgspec
 import pytest
-from agent_files import files_holding
+from agent_files import files_holding, ruin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_parts import settled
+from store_parts import Bench, settled
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import DAY, WarmLimits
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.database.memory_database import connect_writer, migrate
-from thermocline.daemon.store.database.schema import MIGRATIONS
 from thermocline.daemon.store.database.transaction import Transaction
-from thermocline.daemon.store.limits import enforce_limits
 from thermocline.daemon.store.records import (
     documents,
     hot_rows,
@@ -31,7 +28,6 @@ from thermocline.daemon.store.records import (
     tree_rows,
 )
 from thermocline.daemon.store.records.memory_rows import SELECT, from_row
-from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
@@ -131,21 +127,12 @@ async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_
     assert await store.read(everything) == before | {"apart": {OLD}}
 
 
-class Bench:
-    """A database without a store around it, for many short histories."""
+class Merges(Bench):
+    """Merges in a database of six memories."""
 
     def __init__(self, folder: str) -> None:
-        path = Path(folder) / "memory.db"
-        self.db = connect_writer(path)
-        migrate(self.db, path, MIGRATIONS)
-        self.clock = HybridClock(lambda: NOW)
-
-    def commit(self, operation: Callable[[Transaction], Any]) -> None:
-        self.db.execute("BEGIN")
-        tx = Transaction(self.db, now=NOW, device="d", rules=Rules(), clock=self.clock)
-        operation(tx)
-        enforce_limits(tx)
-        self.db.execute("COMMIT")
+        super().__init__(folder, NOW)
+        self.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
 
     def merge(self, older: str, newer: str) -> bool:
         """Merge the two, if they can be."""
@@ -157,6 +144,9 @@ class Bench:
             return False
         self.commit(lambda tx: merging.merge(tx, older_one, newer_one))
         return True
+
+    def unmerge(self, older: str) -> None:
+        self.commit(lambda tx: merging.unmerge(tx, get(tx, older)))
 
     def states(self) -> dict[str, Any]:
         """What can be seen of each memory, its lists without their order."""
@@ -188,44 +178,48 @@ def small(number: int) -> Memory:
 
 
 KEYS = st.integers(0, 5).map(lambda number: f"m{number}")
+PAIRS = st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8)
+
+
+@contextmanager
+def merges() -> Iterator[Merges]:
+    """For one example: a fixture would be made once for all of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Merges(folder)
+        yield made
+        made.db.close()
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.integers(0, 7))
+@given(PAIRS, st.integers(0, 7))
 def test_undoing_the_last_merges_gives_back_what_was_before_them(wanted, number):
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(folder)
-        bench.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
+    with merges() as bench:
         done, states = [], [bench.states()]
         for pair in wanted:
             if bench.merge(*pair):
                 done.append(pair)
                 states.append(bench.states())
         for older, _ in list(reversed(done))[: number + 1]:
-            bench.commit(lambda tx, key=older: merging.unmerge(tx, get(tx, key)))
+            bench.unmerge(older)
             states.pop()
             assert bench.states() == states[-1]
-        bench.db.close()
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.randoms(use_true_random=False))
+@given(PAIRS, st.randoms(use_true_random=False))
 def test_merges_undone_in_any_order_bring_every_memory_back(wanted, order):
     """With its text and its uses; what one gave to another that gave it on stays there."""
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(folder)
-        bench.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
+    with merges() as bench:
         before = bench.states()
         done = [pair for pair in wanted if bench.merge(*pair)]
         order.shuffle(done)
         for older, _ in done:
-            bench.commit(lambda tx, key=older: merging.unmerge(tx, get(tx, key)))
+            bench.unmerge(older)
         after = bench.states()
         for name in ("text", "access_count", "last_accessed_at", "merged_into", "category"):
             assert {key: m[name] for key, m in after.items()} == {
                 key: m[name] for key, m in before.items()
             }
-        bench.db.close()
 
 
 async def test_forgetting_a_kept_memory_forgets_what_says_the_same(open_store, make_memory):
@@ -340,24 +334,12 @@ async def linked(
     return seen
 
 
-def ruin(place: AgentPaths, index: str) -> None:
-    """Fill the first page of an index with zeros."""
-    db = sqlite3.connect(place.database)
-    query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
-    page = db.execute(query, (index,)).fetchone()[0]
-    size = db.execute("PRAGMA page_size").fetchone()[0]
-    db.close()
-    with place.database.open("r+b") as file:
-        file.seek((page - 1) * size)
-        file.write(bytes(size))
-
-
 async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_undone(
     open_store, make_place, make_memory
 ):
     place = make_place()
     before = await linked(open_store, make_memory, place)
-    ruin(place, "memories_by_time")
+    ruin(place.database, "memories_by_time")
     # The whole database is read once a week.
     store = await open_store(place, now=lambda: NOW + 8 * DAY, rules=CROWDED)
     await settled()

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from agent_files import set_aside
+from agent_files import PAGE, ruin, ruin_all_but_the_first, set_aside
 from store_parts import settled
 
 from thermocline.daemon.config.settings import Rules
@@ -32,7 +32,6 @@ from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
 OpenStore = Callable[..., Awaitable[AgentStore]]
 MakeMemory = Callable[..., Memory]
-PAGE = 2048
 # Room for all memories of a test in the warm file.
 ROOMY = Rules(warm=WarmLimits(max_kb=1000))
 # So little that most of them are in the archive, which no state file shows.
@@ -181,9 +180,7 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
 ):
     place = make_place()
     store = await reopened(open_store, make_memory, place)
-    with place.database.open("r+b") as file:
-        file.seek(PAGE)
-        file.write(bytes(place.database.stat().st_size - PAGE))
+    ruin_all_but_the_first(place.database)
     deadline = time.monotonic() + 60
     while "database_rebuilt" not in {problem.code for problem in problems.current()}:
         assert time.monotonic() < deadline
@@ -211,13 +208,7 @@ async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
     # The state files still show what was deleted a moment ago.
     shutil.copytree(place.folder, killed.folder)
     await store.close()
-    check = sqlite3.connect(killed.database)
-    check.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    root = check.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'").fetchone()[0]
-    check.close()
-    with killed.database.open("r+b") as file:
-        file.seek((root - 1) * PAGE)
-        file.write(bytes(PAGE))
+    ruin(killed.database, "turns")
     store = await open_store(killed, rules=ROOMY)
     await settled()
     await store.write(lambda tx: tx.count("retrieval_count"))
@@ -288,14 +279,7 @@ async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
     for table in ("memories", "rows"):
         copy = make_place(f"without-{table}")
         shutil.copytree(place.folder, copy.folder)
-        db = sqlite3.connect(copy.database)
-        root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[
-            0
-        ]
-        db.close()
-        with copy.database.open("r+b") as file:
-            file.seek((root - 1) * PAGE)
-            file.write(bytes(PAGE))
+        ruin(copy.database, table)
         assert await counts(copy) == whole
     for path in place.folder.glob("memory.db*"):
         path.unlink()
@@ -389,9 +373,7 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
     place = make_place()
     store = await reopened(open_store, make_memory, place)
     await store.flush_state_files()
-    with place.database.open("r+b") as file:
-        file.seek(PAGE)
-        file.write(bytes(place.database.stat().st_size - PAGE))
+    ruin_all_but_the_first(place.database)
     await store.read(lambda db: db.execute("PRAGMA shrink_memory").fetchall())
     obstacle = place.folder / "memory.db.building"
     obstacle.mkdir()
@@ -400,6 +382,10 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
     obstacle.rmdir()
     assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 60))
     assert "rebuild_failed" not in {problem.code for problem in problems.current()}
+
+
+def is_rebuilt(client: Any) -> bool:
+    return "database_rebuilt" in {problem.code for problem in client.status().problems}
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.crash)])
@@ -430,11 +416,7 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
     database.with_name("memory.db-wal").write_bytes(b"torn")
     daemon.start()
     with daemon.client() as client:
-
-        def rebuilt() -> bool:
-            return "database_rebuilt" in {p.code for p in client.status().problems}
-
-        eventually(rebuilt, "the database is rebuilt")
+        eventually(partial(is_rebuilt, client), "the database is rebuilt")
         assert len(warm) <= client.status().agents["default"].memories <= 1000
         for record in warm[::37]:
             [found] = client.recall(record["text"].split()[1]).results
@@ -465,39 +447,26 @@ def test_rows_that_a_flipped_bit_hides_are_missed_when_the_daemon_starts(make_da
     database.write_bytes(content)
     daemon.start()
     with daemon.client() as client:
-
-        def rebuilt() -> bool:
-            return "database_rebuilt" in {p.code for p in client.status().problems}
-
-        eventually(rebuilt, "the database is rebuilt")
+        eventually(partial(is_rebuilt, client), "the database is rebuilt")
         assert client.list(limit=1).total == 20
 
 
-def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon):
-    daemon = make_daemon().start()
-    with daemon.client() as client:
-        client.store("the heron nests at the mill")
-    daemon.stop()
-    with contextlib.closing(sqlite3.connect(daemon.folder() / "memory.db")) as db:
-        db.execute("UPDATE memory_fts_config SET v = 0 WHERE k = 'version'")
-        db.commit()
-    daemon.start()
-    with daemon.client() as client:
-        [found] = client.recall("heron").results
-        assert found.text == "the heron nests at the mill"
-
-
-@pytest.mark.parametrize("table", ["term_counts", "memory_fts_terms"])
-def test_recall_answers_after_a_page_of_the_full_text_was_replaced_by_an_empty_one(
-    make_daemon, eventually, table
-):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        # An index of no known format, and pages in whose place SQLite finds no fault in empty ones.
+        "UPDATE memory_fts_config SET v = 0 WHERE k = 'version'",
+        "DELETE FROM term_counts",
+        "DELETE FROM memory_fts_terms",
+    ],
+)
+def test_recall_answers_after_the_full_text_was_damaged(make_daemon, eventually, damage):
     daemon = make_daemon().start()
     with daemon.client() as client:
         client.store("the heron nests at pier 4")
     assert daemon.stop() == 0
-    # SQLite finds no fault in the database: it does not know what belongs into the table.
     with contextlib.closing(sqlite3.connect(daemon.folder() / "memory.db")) as db:
-        db.execute(f"DELETE FROM {table}")
+        db.execute(damage)
         db.commit()
     with daemon.start().client() as client:
         eventually(lambda: client.recall("where does the heron nest?").results, "it is found")

@@ -70,10 +70,11 @@ def started(code: str, path: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-async def test_the_files_are_made_for_their_owner_alone(open_remote, path):
-    previous = os.umask(0)
+async def test_the_first_batch_makes_the_files_for_their_owner_alone(open_remote, path):
+    remote, previous = open_remote(path), os.umask(0)
+    assert not path.exists()
     try:
-        await open_remote(path).batch(TABLE)
+        await remote.batch(TABLE)
     finally:
         os.umask(previous)
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
@@ -85,13 +86,6 @@ async def test_a_batch_waits_for_the_disk_itself(open_remote, path):
     results = await open_remote(path).batch(pragmas)
     full = 2
     assert [result.rows[0][0] for result in results] == ["wal", full]
-
-
-async def test_nothing_is_made_before_the_first_batch(open_remote, path):
-    remote = open_remote(path)
-    assert not path.exists()
-    await remote.close()
-    assert not path.exists()
 
 
 async def test_two_share_a_file(open_remote, path):

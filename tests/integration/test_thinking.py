@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, get_args
 
 import pytest
+from agent_files import ruin
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.language.extraction.notes import NoteFact
@@ -215,13 +216,9 @@ async def test_nothing_is_kept_of_a_nod(rig):
 
 async def test_a_damaged_database_gives_back_the_turns_it_held(rig, open_store):
     await rig.hear(*TALK)
-    find = "SELECT rootpage FROM sqlite_schema WHERE name = 'rows'"
-    (root,) = await rig.store.read(lambda db: db.execute(find).fetchone())
     await rig.store.close()
     database = rig.store.place.database
-    with database.open("r+b") as file:
-        file.seek((root - 1) * 2048)
-        file.write(b"\xff" * 2048)
+    ruin(database, "rows")
     again = Rig(await open_store(rig.store.place, now=lambda: NOW))
     # The first who reads the page meets the damage.
     await again.store.read(hot_rows.load)

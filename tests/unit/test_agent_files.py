@@ -49,15 +49,12 @@ def test_an_index_is_joined_skill_by_skill():
     assert join_index("{}", "{", "{}") is None
 
 
-def test_a_text_below_the_folder_belongs_to_the_memory():
+def test_a_text_below_the_folder_belongs_to_the_memory_and_nothing_else():
     for path in [
         "memory/2026-03-01.md", "memory/skills/tea/SKILL.MD", "memory/episodes.jsonl",
         "memory/ça et là/Tagebuch.markdown", "memory/x.txt",
     ]:  # fmt: skip
         assert belongs(path)
-
-
-def test_what_is_none_of_the_memorys_does_not():
     for path in [
         "memory", "memory/", "note.md", "MEMORY.md", "/memory/note.md", "memory/../note.md",
         "memory/./note.md", "memory//note.md", "memory/.hidden.md", "memory/.git/note.md",

@@ -112,12 +112,6 @@ def test_a_side_matter_changed_after_the_deletion_does_not():
         assert not lives(merge(deletion(KEY, (2, "a")), edited, SETS), VITAL)
 
 
-def test_a_field_of_a_later_release_is_kept_and_passed_on():
-    theirs = changed(None, KEY, {"text": "t", "mood": {"warm": True}}, (1, "b"), SETS)
-    ours = changed(theirs, KEY, {"text": "u", "mood": theirs.data["mood"]}, (2, "a"), SETS)
-    assert merge(theirs, ours, SETS).data == {"text": "u", "mood": {"warm": True}}
-
-
 def test_single_cells_are_put_back():
     data = {"text": "t", "tags": ["a", "b"], "importance": 1.0}
     cells = {"tags:a": ABSENT, "importance": 0.5}

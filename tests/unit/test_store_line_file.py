@@ -10,38 +10,24 @@ from thermocline.daemon.errors import Conflict, ThermoclineError
 from thermocline.daemon.runtime.line_file import append
 
 
-def test_lines_are_added_in_folders_that_may_be_missing(tmp_path):
-    path = tmp_path / "memory" / "episodes.jsonl"
-    append(path, '{"a": 1}')
-    append(path, '{"b": "é"}')
-    assert path.read_text(encoding="utf-8") == '{"a": 1}\n{"b": "é"}\n'
-
-
-def test_a_line_that_stands_there_is_not_added_again(tmp_path):
-    path = tmp_path / "lines"
-    for line in ("one", "two", "one"):
-        append(path, line)
-    assert path.read_text(encoding="utf-8") == "one\ntwo\n"
-
-
-def test_only_a_whole_line_counts(tmp_path):
-    path = tmp_path / "lines"
-    path.write_text("anyone\n", encoding="utf-8")
-    append(path, "one")
-    assert path.read_text(encoding="utf-8") == "anyone\none\n"
-
-
 @pytest.mark.parametrize(
-    ("left", "after"),
+    ("before", "added", "after"),
     [
-        ("whole\n{'half", "whole\n{'half line'}\n"),
-        ("whole\n{'oth", "whole\n{'oth\n{'half line'}\n"),
+        (None, ['{"a": 1}', '{"b": "é"}'], '{"a": 1}\n{"b": "é"}\n'),
+        (None, ["one", "two", "one"], "one\ntwo\n"),
+        ("anyone\n", ["one"], "anyone\none\n"),
+        # What a power cut has left.
+        ("whole\n{'half", ["{'half line'}"], "whole\n{'half line'}\n"),
+        ("whole\n{'oth", ["{'half line'}"], "whole\n{'oth\n{'half line'}\n"),
     ],
 )
-def test_what_a_power_cut_has_left_is_mended(tmp_path, left, after):
-    path = tmp_path / "lines"
-    path.write_text(left, encoding="utf-8")
-    append(path, "{'half line'}")
+def test_each_line_stands_there_once_and_whole(tmp_path, before, added, after):
+    path = tmp_path / "may be missing" / "lines"
+    if before is not None:
+        path.parent.mkdir()
+        path.write_text(before, encoding="utf-8")
+    for line in added:
+        append(path, line)
     assert path.read_text(encoding="utf-8") == after
 
 

@@ -25,7 +25,6 @@ from thermocline.sync.failures import (
     Waiting,
     classify,
     from_answer,
-    made,
     pause,
     retrying,
 )
@@ -104,13 +103,6 @@ def test_without_a_code_the_status_decides():
         assert error.message.endswith(f"HTTP status {status}")
 
 
-def test_the_pause_that_was_asked_for_is_carried():
-    for status in [429, 503]:
-        error = from_answer(status, "", "slow down", 17.0)
-        assert isinstance(error, TryLater)
-        assert error.retry_after == 17.0
-
-
 def ssl_error(kind: type[ssl.SSLError]) -> aiohttp.ClientConnectorSSLError:
     return aiohttp.ClientConnectorSSLError(WHERE, kind(1, "[SSL] it broke"))
 
@@ -161,11 +153,6 @@ def test_an_error_of_sqlite_is_known_by_its_name():
     assert reading(classify(violated.value)) == (Refused, "constraint")
 
 
-def test_an_error_of_the_tree_stays_what_it_is():
-    error = RowTooLarge("too_large")
-    assert classify(error) is error
-
-
 def test_a_message_is_one_short_line_without_control_characters():
     error = from_answer(400, "", "a\x1b[31m\r\nb\u202e" + "x" * 5000)
     assert "\x1b" not in error.message
@@ -195,12 +182,6 @@ def test_a_pause_is_read_without_the_clock_of_this_device():
 def test_a_moment_says_nothing_without_a_date_to_compare_it_with():
     for date in ["", "no date", "Sat, 21 Nov 2026 04:00:00"]:
         assert pause("Sat, 21 Nov 2026 04:02:00 GMT", date) is None
-
-
-def test_every_error_has_a_message_and_a_way_out():
-    error = made("forbidden", "")
-    assert (error.message, error.hint) == (str(error), "use a token that allows writing")
-    assert Refused("newer_schema", "cannot go on", hint="upgrade").hint == "upgrade"
 
 
 def test_no_client_is_loaded_to_tell_errors_apart():
