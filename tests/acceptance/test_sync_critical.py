@@ -33,7 +33,9 @@ def critical(there: Any) -> Any:
     return json.loads(data)
 
 
-def test_the_critical_state_of_two_devices_is_joined_there_and_neither_is_lost(world, make_sqld):
+def test_the_critical_state_of_two_devices_is_joined_there_and_what_one_removes_is_gone(
+    world, make_sqld
+):
     there = make_sqld(auth=True).start()
     one, two = world.devices
     one.put_hot("lesson", {"text": "measure twice", "importance": 0.9})
@@ -47,14 +49,8 @@ def test_the_critical_state_of_two_devices_is_joined_there_and_neither_is_lost(w
     texts = {lesson["text"] for lesson in found["hot_state"]["critical_lessons"]}
     assert texts == {"measure twice", "cut once"}
     assert "wood/oak" in found["tree_nodes"]
-
-
-def test_an_entry_that_was_removed_here_is_removed_there(world, make_sqld):
-    there = make_sqld(auth=True).start()
-    one, two = world.devices
     one.put_hot("identity", {"agent_name": "Nova", "mood": "calm"})
     send_critical(one, there)
-    two.add_category("wood")
     send_critical(two, there)
     one.memory.hot_remove("identity", "mood")
     send_critical(one, there)

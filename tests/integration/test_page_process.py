@@ -200,21 +200,6 @@ def test_it_ends_with_the_one_that_has_started_it(tmp_path):
     wait_until(lambda: is_gone(pid), "the process has ended")
 
 
-def test_a_restore_of_many_rows_starts_and_ends_it(tmp_path, monkeypatch, sealed):
-    began: list[ProcessReplica] = []
-
-    class Noted(ProcessReplica):
-        def __init__(self, *args: Any) -> None:
-            super().__init__(*args)
-            began.append(self)
-
-    monkeypatch.setattr(join, "WORTH_ROWS", ROWS)
-    monkeypatch.setattr(command, "ProcessReplica", Noted)
-    outcome = restored(tmp_path, sealed=sealed)
-    assert [restored.rows for restored in outcome.restored] == [ROWS]
-    assert [each.process.returncode for each in began] == [-signal.SIGKILL]
-
-
 def restored(folder: Path, *, sealed: bool) -> Outcome:
     """What a restore of all rows has done."""
     asyncio.run(fill(FileRemote(folder / "replica.db"), sealed=sealed))
@@ -224,16 +209,26 @@ def restored(folder: Path, *, sealed: bool) -> Outcome:
     )
 
 
-def test_many_restored_rows_are_read_by_another_process(tmp_path, monkeypatch, sealed):
+def test_many_restored_rows_are_received_and_read_by_processes_that_end(
+    tmp_path, monkeypatch, sealed
+):
+    began: list[ProcessReplica] = []
     read, held = digests.read_apart, []
+
+    class Noted(ProcessReplica):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            began.append(self)
 
     def noted(*args: Any) -> Held | None:
         held.append(read(*args))
         return held[-1]
 
     monkeypatch.setattr(join, "WORTH_ROWS", ROWS)
+    monkeypatch.setattr(command, "ProcessReplica", Noted)
     monkeypatch.setattr(digests, "read_apart", noted)
     assert [each.rows for each in restored(tmp_path, sealed=sealed).restored] == [ROWS]
+    assert [each.process.returncode for each in began] == [-signal.SIGKILL]
     [one] = held
     assert one is not None
     [digest] = one.digests.values()

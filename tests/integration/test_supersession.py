@@ -81,21 +81,21 @@ def test_turns_replace_nothing_and_are_not_replaced(call):
     assert "supersedes" not in new
 
 
-def test_what_was_inferred_never_replaces_what_a_user_stated(call):
-    stated = call.store(OLD, source="user-stated")
-    guessed = call.store(NEW, source="inferred")
-    assert "supersedes" not in guessed
-    assert link(call, stated["id"]) is None
-
-
-def test_a_pinned_memory_is_replaced_too(call):
-    old = call.store(OLD, pinned=True)
-    assert call.store(NEW)["supersedes"] == [old["id"]]
-
-
-def test_what_is_told_later_of_an_earlier_time_replaces_nothing(call):
-    call.store(NEW)
-    assert "supersedes" not in call.store(OLD, created_at=time.time() - DAY)
+@pytest.mark.parametrize(
+    ("older", "newer", "replaces"),
+    [
+        ({"source": "user-stated"}, {"source": "inferred"}, False),
+        ({"pinned": True}, {}, True),
+        # Told later, of an earlier time.
+        ({}, {"created_at": 1_000_000_000}, False),
+    ],
+    ids=["inferred", "pinned", "earlier"],
+)
+def test_who_says_it_and_of_when_decides_and_a_pin_does_not(call, older, newer, replaces):
+    old = call.store(OLD, **older)
+    new = call.store(NEW, **newer)
+    assert new.get("supersedes") == ([old["id"]] if replaces else None)
+    assert link(call, old["id"]) == (new["id"] if replaces else None)
 
 
 def test_the_older_holds_again_when_the_newer_is_forgotten_or_the_mark_undone(call):

@@ -104,6 +104,8 @@ async def test_its_readers_find_the_memories_where_they_look_for_them(remote, tm
     assert len(rows) == 2
     with pytest.raises(Refused):
         await run(remote, "DELETE FROM cold_memories")
+    # Our views are not taken for its tables.
+    assert await foreign.read(remote, "default") == foreign.Foreign([], [], None)
 
 
 async def test_its_critical_state_is_made_of_the_rows(remote, tmp_path):
@@ -191,11 +193,6 @@ async def test_its_own_tables_are_left_alone_and_can_be_read(remote):
     assert found.critical == state
     for agent in ("odd", "nobody"):
         assert (await foreign.read(remote, agent)).critical is None
-
-
-async def test_our_views_are_not_taken_for_its_tables(remote):
-    await send(remote, {("memory", "m1"): MEMORY})
-    assert await foreign.read(remote, "default") == foreign.Foreign([], [], None)
 
 
 async def test_its_first_table_had_no_agents(remote):

@@ -11,45 +11,35 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from store_parts import transaction
 
 from thermocline.daemon.cloud import archive
 from thermocline.daemon.cloud.archive import FORMAT, Manifest, read, spool, write
-from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, DiskFull, InvalidInput, StoreDamaged
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import apply
 from thermocline.daemon.store.apply import rows_in
-from thermocline.daemon.store.database.schema import MIGRATIONS
-from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.records import key_values, memories
-from thermocline.sync import HybridClock
 
 NOW = 1_750_000_000.0
 
 
-def transaction() -> Transaction:
-    """One of a database in memory, with a few rows."""
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    for migration in MIGRATIONS:
-        for statement in migration.statements:
-            db.execute(statement)
-    db.execute("BEGIN")
-    clock = HybridClock(lambda: NOW)
-    tx = Transaction(db, now=NOW, device="d1", rules=Rules(), clock=clock)
-    memories.insert(
-        tx,
-        Memory(
-            id="m1", text="Ana prefers tea — ça va", tags=("b", "a"), created_at=NOW, updated_at=NOW
-        ),
+@pytest.fixture
+def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
+    """A database with a few rows."""
+    texts = {"m1": "Ana prefers tea — ça va", "m2": "soon gone"}
+    made = remembered(
+        Memory(id=key, text=text, tags=("b", "a"), created_at=NOW, updated_at=NOW)
+        for key, text in texts.items()
     )
-    memories.insert(tx, Memory(id="m2", text="soon gone", created_at=NOW, updated_at=NOW))
+    tx = transaction(made, NOW)
     memories.forget(tx, "m2")
     key_values.put(tx, "theme", "dark")
-    return tx
+    return made
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path: Path, db: sqlite3.Connection) -> Path:
     """An archive with two files of a workspace."""
     workspace = tmp_path / "w"
     (workspace / "deep").mkdir(parents=True)
@@ -60,7 +50,7 @@ def file(tmp_path: Path) -> Path:
     (workspace / "link").symlink_to("/etc/passwd")
     target = tmp_path / "a.tar.gz"
     with (tmp_path / "rows").open("w+b") as rows, target.open("wb") as out:
-        counts = spool(transaction().db, rows, lambda: False)
+        counts = spool(db, rows, lambda: False)
         manifest = Manifest(
             format=FORMAT, agent="ana", device="d1", made_at=NOW, thermocline="1", counts=counts
         )
@@ -90,7 +80,7 @@ def add(name: str, content: bytes = b"x", **fields: object) -> Callable[[tarfile
     return change
 
 
-def test_what_was_written_is_read_back(file, tmp_path):
+def test_what_was_written_is_read_back(file, tmp_path, db):
     found = read(file, tmp_path / "into")
     assert found.manifest.counts == {"memory": 1, "category": 1, "pair": 1}
     assert [entry.path for entry in found.files] == [
@@ -102,7 +92,7 @@ def test_what_was_written_is_read_back(file, tmp_path):
     assert (into / "workspace/deep/big.bin").read_bytes() == bytes(range(256)) * 4000
     assert (into / "workspace/deep/run.sh").stat().st_mode & 0o777 == 0o700
     with (into / "rows.jsonl").open("rb") as lines:
-        assert list(rows_in(lines)) == list(apply.every(transaction().db))
+        assert list(rows_in(lines)) == list(apply.every(db))
     (tmp_path / "any").mkdir()
     subprocess.run(["tar", "-xzf", file, "-C", tmp_path / "any"], check=True)
     assert (tmp_path / "any/workspace/n.md").read_text() == "a note\n"

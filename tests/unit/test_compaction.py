@@ -54,12 +54,9 @@ def test_the_numbers_are_profclaws():
     assert frame_and_window == (OVERHEAD, WINDOW)
 
 
-def test_tokens_are_a_quarter_of_the_characters():
+def test_tokens_are_a_quarter_of_the_characters_and_more_in_unspaced_scripts():
     for case in NUMBERS["token_estimate"]:
         assert estimated_tokens("x" * case["chars"]) == case["tokens"]
-
-
-def test_characters_of_unspaced_scripts_are_more_tokens():
     assert estimated_tokens("我们决定用数据库") == 6
     assert estimated_tokens("abcd我们决") == 3
     assert message_tokens(Message("user", "abcde")) == 2 + OVERHEAD

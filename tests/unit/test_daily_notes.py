@@ -138,29 +138,30 @@ def test_the_map_of_headings_can_be_another():
     assert CATEGORIES["comfyui"] == "technical/gpu"
 
 
-def test_a_list_that_only_has_a_title_gives_one_fact_for_each_item():
-    assert texts("Server setup:\n\n- [x] installed the drivers\n- [x] moved the disks\n") == [
-        "Server setup: installed the drivers",
-        "Server setup: moved the disks",
-    ]
-
-
-def test_a_fact_with_facts_in_its_list_is_not_run_together_with_them():
+def test_what_belongs_together_is_one_fact():
     coverage = "**Coverage** reached 82 % on main\n- Fixed the flaky test by injecting the clock\n"
-    assert texts(
-        f"{coverage}  - agreed with Maya to keep the time-out of 30 s\n  - see /ci/log\n"
-    ) == [
-        "Coverage reached 82 % on main",
-        "Fixed the flaky test by injecting the clock: see /ci/log",
-        "agreed with Maya to keep the time-out of 30 s",
-    ]
-    assert texts("- [x] v2\n  - [x] deployed to the second server in the evening\n") == [
-        "v2: deployed to the second server in the evening"
-    ]
-
-
-def test_the_same_fact_is_read_once_whatever_its_case():
-    assert texts("- [x] Wrote the letter\n\n## B\n- [x] wrote THE letter\n") == ["Wrote the letter"]
+    for note, facts in [
+        # A list that only has a title gives a fact for each item.
+        ("Server setup:\n\n- [x] installed the drivers\n- [x] moved the disks\n",
+         ["Server setup: installed the drivers", "Server setup: moved the disks"]),
+        # A fact with facts in its list is not run together with them.
+        (f"{coverage}  - agreed with Maya to keep the time-out of 30 s\n  - see /ci/log\n",
+         ["Coverage reached 82 % on main",
+          "Fixed the flaky test by injecting the clock: see /ci/log",
+          "agreed with Maya to keep the time-out of 30 s"]),
+        ("- [x] v2\n  - [x] deployed to the second server in the evening\n",
+         ["v2: deployed to the second server in the evening"]),
+        # The same is read once, whatever its case.
+        ("- [x] Wrote the letter\n\n## B\n- [x] wrote THE letter\n", ["Wrote the letter"]),
+        # Wrapped lines and lines below an item belong to it.
+        ("- [x] wrote the letter\n  to the bank\n\n  and to the tax office\n\nNot to the press.\n",
+         ["wrote the letter to the bank and to the tax office"]),
+        # Front matter is no part of a note.
+        ("---\ntitle: **bold enough to be a fact**\n---\n- [x] wrote the letter",
+         ["wrote the letter"]),
+    ]:  # fmt: skip
+        assert texts(note) == facts
+    assert read_note("---\n- [x] wrote the letter\n")[0].line == 2
 
 
 def test_the_key_of_a_fact_stays_while_its_words_do():
@@ -182,18 +183,6 @@ def test_an_item_with_very_many_sub_items_becomes_several_facts_and_loses_none()
     assert {url for fact in found for url in fact.metadata.urls} == {
         f"https://e{n}.example.com/path" for n in range(100)
     }
-
-
-def test_wrapped_lines_and_lines_below_an_item_belong_to_it():
-    note = "- [x] wrote the letter\n  to the bank\n\n  and to the tax office\n\nNot to the press.\n"
-    assert texts(note) == ["wrote the letter to the bank and to the tax office"]
-
-
-def test_front_matter_is_no_part_of_a_note():
-    assert texts("---\ntitle: **bold enough to be a fact**\n---\n- [x] wrote the letter") == [
-        "wrote the letter"
-    ]
-    assert read_note("---\n- [x] wrote the letter\n")[0].line == 2
 
 
 @given(NOTES)

@@ -66,8 +66,6 @@ def test_a_key_does_not_depend_on_what_may_change():
     one = {"text": "x", "importance": 0.5, "timestamp": 1.0}
     other = {"text": "x", "importance": 0.9, "timestamp": 2.0, "category": "a"}
     assert set(entries(HotState(lessons=(one,)))) == set(entries(HotState(lessons=(other,))))
-
-
-def test_an_event_has_one_key_whether_its_time_is_whole_or_not():
+    # Nor on whether a time is whole.
     whole, decimal = ({"text": "x", "timestamp": time} for time in (5, 5.0))
     assert set(entries(HotState(events=(whole,)))) == set(entries(HotState(events=(decimal,))))

@@ -40,31 +40,23 @@ def test_the_percentiles_of_a_minute_are_right_within_five_percent(minutes, wall
     assert minutes.of("a", "p99_ms")[-2] == pytest.approx(99, rel=0.05)
 
 
-def test_an_answer_in_no_time_at_all_is_counted(minutes):
-    minutes.note_recall("a", 0.0)
-    assert minutes.of("a", "recalls")[-1] == 1
-
-
 def test_agents_do_not_see_each_other_and_one_without_numbers_has_none(minutes):
     minutes.note("a", "outbox", 3)
+    minutes.note_recall("a", 0.0)
     minutes.note_memory(1_000)
-    assert minutes.of("a", "outbox")[-1] == 3
+    assert (minutes.of("a", "outbox")[-1], minutes.of("a", "recalls")[-1]) == (3, 1)
     assert {*minutes.of("b", "outbox"), *minutes.of("a", "sync_ms")} == {None}
     assert minutes.memory()[-1] == 1_000
 
 
-def test_a_clock_that_is_set_back_a_little_loses_nothing(minutes, wall):
+@pytest.mark.parametrize(("seconds", "stores"), [(300, 2), (7 * 86_400, 1)])
+def test_a_clock_that_is_set_back_a_little_loses_nothing_and_by_days_begins_again(
+    minutes, wall, seconds, stores
+):
     minutes.count_store("a")
-    wall.seconds -= 300
+    wall.seconds -= seconds
     minutes.count_store("a")
-    assert minutes.of("a", "stores")[-1] == 2
-
-
-def test_a_clock_that_is_set_back_by_days_begins_again(minutes, wall):
-    minutes.count_store("a")
-    wall.seconds -= 7 * 86_400
-    minutes.count_store("a")
-    assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [1]
+    assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [stores]
 
 
 def test_an_agent_without_numbers_for_two_hours_costs_nothing(minutes, wall):

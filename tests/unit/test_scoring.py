@@ -44,12 +44,9 @@ def test_an_event_has_the_importance_that_tiny_claw_gives_it():
         assert default_importance(event) == importance
 
 
-def test_the_constants_can_be_changed():
+def test_the_constants_can_be_changed_and_a_tier_begins_at_its_threshold():
     value = score(1.0, NOW - 10 * DAY, 2, NOW, Scoring(half_life_days=10, reinforcement_boost=0.5))
     assert value == pytest.approx(2 * 0.36787944)
-
-
-def test_a_tier_begins_at_its_threshold():
     for value, tier in [
         (0.7, "hot"), (0.6999, "warm"), (0.3, "warm"), (0.2999, "cold"), (0.05, "cold"),
         (0, "frozen"),

@@ -137,20 +137,19 @@ EXCEPTIONS = [
 ]
 
 
-def test_an_exception_is_known_by_its_class_or_an_ancestor():
-    for error, kind, word in EXCEPTIONS:
-        assert reading(classify(error)) == (kind, word)
-
-
-def test_an_error_of_sqlite_is_known_by_its_name():
+def test_an_exception_is_known_by_its_class_an_ancestor_or_the_name_of_sqlite_s_error():
     connection = sqlite3.connect(":memory:")
     with pytest.raises(sqlite3.OperationalError) as missing:
         connection.execute("SELECT * FROM nowhere")
     with pytest.raises(sqlite3.IntegrityError) as violated:
         connection.executescript("CREATE TABLE t (a PRIMARY KEY); INSERT INTO t VALUES (1), (1)")
     connection.close()
-    assert reading(classify(missing.value)) == (SchemaMissing, "schema_missing")
-    assert reading(classify(violated.value)) == (Refused, "constraint")
+    for error, kind, word in [
+        *EXCEPTIONS,
+        (missing.value, SchemaMissing, "schema_missing"),
+        (violated.value, Refused, "constraint"),
+    ]:
+        assert reading(classify(error)) == (kind, word)
 
 
 def test_a_message_is_one_short_line_without_control_characters():
@@ -245,16 +244,25 @@ async def test_each_wait_is_drawn_from_all_of_its_range():
     assert sum(tries.slept) / len(tries.slept) == pytest.approx(4.0, rel=0.05)
 
 
-async def test_a_pause_that_was_asked_for_is_never_cut_short():
-    tries = Tries(TryLater("throttled", retry_after=77.0), TryLater("throttled", retry_after=0.5))
+@pytest.mark.parametrize(
+    ("errors", "slept"),
+    [
+        # Others were asked for the same pause.
+        (
+            [TryLater("throttled", retry_after=77.0), TryLater("throttled", retry_after=0.5)],
+            [77.0 + 5.0, 0.5 + 10.0],
+        ),
+        # A spent quota is left alone for an hour at least.
+        (
+            [QuotaSpent("quota"), QuotaSpent("quota", retry_after=9000.0)],
+            [3600.0 + 5.0, 9000.0 + 10.0],
+        ),
+    ],
+)
+async def test_a_pause_that_was_asked_for_is_never_cut_short(errors, slept):
+    tries = Tries(*errors)
     await tries.run()
-    assert tries.slept == [77.0 + 5.0, 0.5 + 10.0], "others were asked for the same pause"
-
-
-async def test_a_spent_quota_is_left_alone_for_an_hour_at_least():
-    tries = Tries(QuotaSpent("quota"), QuotaSpent("quota", retry_after=9000.0))
-    await tries.run()
-    assert tries.slept == [3600.0 + 5.0, 9000.0 + 10.0]
+    assert tries.slept == slept
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def db(remembered: Remembered) -> sqlite3.Connection:
     )
 
 
-def test_a_text_goes_where_its_like_or_its_name_is(db):
+def test_a_text_goes_where_its_like_or_its_name_is(db, remembered):
     for text, category in [
         ("Ana has moved to Porto", "people/ana"),
         ("Bob has bought a viola", "people/bob"),
@@ -89,10 +89,7 @@ def test_a_text_goes_where_its_like_or_its_name_is(db):
         ("🙂", None),
     ]:
         assert category_for(db, text, NOW) == category
-
-
-def test_in_an_empty_tree_there_is_no_place(remembered):
-    assert category_for(remembered([]), "Ana prefers tea", NOW) is None
+    assert category_for(remembered([]), "Ana prefers tea", NOW) is None, "the tree is empty"
 
 
 def test_filing_ranks_by_the_weights_of_the_configuration(remembered):
