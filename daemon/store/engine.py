@@ -282,12 +282,11 @@ async def start_engine(
         if damage is not None:
             raise
         opened = await asyncio.to_thread(_opened, place, context, error)
-    clock = HybridClock(context.now, opened.highest, opened.issued)
     loop = asyncio.get_running_loop()
     writer = Writer(
         place.database,
         opened.db,
-        begin=lambda db, cache: _begin(context, db, clock, cache),
+        begin=lambda db, cache: _begin(context, db, opened.clock, cache),
         enforce_limits=enforce_limits,
         committed=committed,
         loop=loop,
@@ -329,8 +328,7 @@ class _Opened(msgspec.Struct, frozen=True):
 
     db: sqlite3.Connection
     files: dict[Path, int | None]
-    highest: int
-    issued: int
+    clock: HybridClock
     doubtful: bool
     indexed: bool
     behind: bool
@@ -359,11 +357,14 @@ def _opened(place: AgentPaths, context: StoreContext, damage: StoreDamaged | Non
         checked = meta.read(db, CHECKED, float)
         now = context.now()
         sound = checked is not None and max(context.since, now - _WEEK) <= checked <= now
-        doubtful = unclean or not sound
-        behind = kinds.backlog_count(db) > 0
-        doubtful = doubtful and not is_new
-        files = files_of(place.database)
-        return _Opened(db, files, *read_clock(db), doubtful, is_current(db), behind)
+        return _Opened(
+            db,
+            files_of(place.database),
+            HybridClock(context.now, *read_clock(db)),
+            doubtful=not is_new and (unclean or not sound),
+            indexed=is_current(db),
+            behind=kinds.backlog_count(db) > 0,
+        )
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error

@@ -35,8 +35,8 @@ from .records import documents, memory_md
 from .records.documents import FILES, MARKDOWN_FILE
 from .writer import Writer
 
-_FACE_OF: Final[dict[str, StateFile]] = {
-    **{name: face for face, name in FILES.items()},
+_STATE_FILE: Final[dict[str, StateFile]] = {
+    **{name: state_file for state_file, name in FILES.items()},
     MARKDOWN_FILE: "hot",
 }
 _RETRY_SECONDS: Final = 5.0
@@ -125,7 +125,7 @@ class StateFiles:
         async with self._busy:
             names = await asyncio.to_thread(self._disk.touched)
         if names:
-            self._wanted.update(_FACE_OF[name] for name in names)
+            self._wanted.update(_STATE_FILE[name] for name in names)
             await self.flush()
 
     async def _flush(self) -> bool:
@@ -184,7 +184,7 @@ class StateFiles:
         missed = await asyncio.to_thread(
             self._disk.finish, changes, self._context.failed_syncs.note
         )
-        self._wanted.update(_FACE_OF[name] for name in missed)
+        self._wanted.update(_STATE_FILE[name] for name in missed)
 
 
 class _Change(msgspec.Struct, frozen=True):

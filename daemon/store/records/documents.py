@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
@@ -43,21 +43,20 @@ STORED_METRICS: Final = (
 
 
 def render(
-    db: sqlite3.Connection, wanted: Iterable[StateFile], now: float, rules: Rules
+    db: sqlite3.Connection, wanted: Collection[StateFile], now: float, rules: Rules
 ) -> dict[str, str]:
     """The content of the given state files, by name; for MEMORY.md that of its section, or ""."""
     files: dict[str, str] = {}
-    for face in sorted(set(wanted)):
-        if face == "hot":
-            document = hot_rows.document(db, now, rules)
-            files[HOT_FILE] = _json(document, rules.hot.max_bytes)
-            files[MARKDOWN_FILE] = _page(document, now) if has_section(db) else ""
-        elif face == "warm":
-            files[WARM_FILE] = _json(warm_document(db, now, rules), rules.warm.max_bytes)
-        elif face == "tree":
-            files[TREE_FILE] = _json(tree_document(db), None)
-        elif face == "metrics":
-            files[METRICS_FILE] = _json(metrics_document(db, now), None)
+    if "hot" in wanted:
+        document = hot_rows.document(db, now, rules)
+        files[HOT_FILE] = _json(document, rules.hot.max_bytes)
+        files[MARKDOWN_FILE] = _page(document, now) if has_section(db) else ""
+    if "metrics" in wanted:
+        files[METRICS_FILE] = _json(metrics_document(db, now), None)
+    if "tree" in wanted:
+        files[TREE_FILE] = _json(tree_document(db), None)
+    if "warm" in wanted:
+        files[WARM_FILE] = _json(warm_document(db, now, rules), rules.warm.max_bytes)
     return files
 
 
