@@ -160,6 +160,15 @@ BEFORE_SEED: Final = (
     r"(?:\b(?:{secret_is})|[:=,])[: ] ?$"
 )
 SEED: Final = r"\b(?i:{secret_phrase})\b|{~secret_phrase}"
+# A password in words, by how it is spelled: "all one word, lower case"; and the same again.
+SPELLED: Final = (
+    r"(?P<before>(?i:\b(?:{secret_is}))[: ]\s?)(?P<value>(?:[^\W_][\w'’-]* ){0,5}[^\W_][\w'’-]*)"
+    r"(?=,? (?i:{spelled})\b)"
+)
+SPELLED_AGAIN: Final = re.compile(
+    r"(?P<before>\[password removed\][^.!?\n]{0,80}?(?:->|→|=|:|\bso) )"
+    r"(?P<value>(?=\w*[^\W\d_])(?=\w*\d)\w{6,64})"
+)
 SOCIAL_SECURITY: Final = re.compile(r"(?<![\w.+-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![\w-])")
 _TURN: Final = (
     r"(?:right|left|rechts|links|derecha|izquierda|droite|gauche) (?:(?:to|auf|a|à) )?\d{1,2}"

@@ -19,7 +19,8 @@ from ..memory.records import Json, Memory, Metadata
 from . import secret_patterns as forms
 from .contextual_secrets import contextual_secrets
 from .secret_candidates import BEFORE
-from .vocabulary import compiled, each
+from .secret_names import names_in
+from .vocabulary import compiled, cue, each
 
 _KINDS: Final = {
     **dict.fromkeys(("webhook", "discord", "telegram"), "url_password"),
@@ -35,6 +36,7 @@ _LONG: Final = re.compile(r"\S{15}")  # as every secret that its shape tells
 _MARK: Final = re.compile(r"\[\w+ removed\]")  # which names no other secret
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 # What a secret is called by the kind of the name beside it; see `contextual_secrets`.
+_SPELLED_KINDS: Final = frozenset({"password", "word", "login"})
 _CALLED: Final = {"person": "identity_number", "token": "token", "bank": "credit_card"}
 
 
@@ -113,6 +115,9 @@ def _without_contextual(
     folded = text.casefold()
     if any(cue in folded for cue in _PHRASES):
         text = forms.WORDS_IN_A_ROW.sub(_replacing(_seed, counts, secrets), text)
+    if begin is not None and cue("spelled").any_in(folded):
+        text = compiled(forms.SPELLED).sub(_replacing(_spelled, counts, secrets), text)
+        text = forms.SPELLED_AGAIN.sub(_replacing(lambda _: "password", counts, secrets), text)
     # What has been removed may say of another what it is.
     while found := contextual_secrets(text, begin or 0, in_talk=begin is not None):
         for secret in reversed(found):
@@ -288,6 +293,12 @@ def _seed(match: re.Match[str]) -> str:
         return "password" * (compiled(forms.BEFORE_SEED).search(before) is not None)
     around = before + text[start : end + BEFORE]
     return "password" * (compiled(forms.SEED).search(around) is not None)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    """A password in words, if it is named so near by: "the new one is blue stork, all one word"."""
+    around = match.string[max(0, match.start() - BEFORE) : match.end() + BEFORE]
+    return "password" * any(name.kind in _SPELLED_KINDS for name in names_in(around))
 
 
 def _flag(match: re.Match[str]) -> str:

@@ -24,7 +24,13 @@ _WRAPPED: Final = 40
 _LEAD_INS: Final = 3
 _LEAD_IN: Final = r"(?i)(?:{lead_in})\s+"
 _FILLER: Final = r"\b(?:{filler}) (?=[a-z])"
+_PAUSE: Final = re.compile(r"[,;:—–](?=\s)|\s-\s")
 _CLAUSE_END: Final = r"[,;:](?=\s)|\s[-–—]\s|—|[，、；：]|\s(?=(?:{explains})\s)"
+# A sentence is dictated if it has so many words, and so many for each pause; a part has a few.
+_DICTATED: Final = 22
+_WORDS_PER_PAUSE: Final = 16
+_LEAST_OF_PART: Final = 3
+_RUNS_ON: Final = r"\s+(?=(?i:{runs_on})\s)"
 # Lead-ins are removed, and no word of what is left.
 UNALTERED: Final = 0.4
 _CLOSING: Final = " .!。！;,"
@@ -49,6 +55,25 @@ def sentences(text: str) -> list[str]:
     bullets, quotes, check boxes and bold words are removed.
     """
     return [sentence for block in _blocks(text) for sentence in _split(block)]
+
+
+def dictated_parts(sentence: str) -> list[str]:
+    """The parts of a long sentence without pauses, cut where a speaker goes on: "um", "and I".
+
+    Who dictates says in one breath what others write in several sentences. Other sentences are one
+    part.
+    """
+    length = sentence.count(" ") + 1
+    pauses = len(_PAUSE.findall(sentence))
+    if length < _DICTATED or length < pauses * _WORDS_PER_PAUSE:
+        return [sentence]
+    parts: list[str] = []
+    for part in compiled(_RUNS_ON).split(sentence):
+        if parts and parts[-1].count(" ") + 1 < _LEAST_OF_PART:
+            parts[-1] += f" {part}"
+        else:
+            parts.append(part)
+    return parts
 
 
 def plain(sentence: str, aggression: float = UNALTERED) -> str:

@@ -90,6 +90,17 @@ def test_a_secret_is_named_in_one_turn_and_told_in_the_next():
     ]
 
 
+def test_a_password_in_words_is_told_by_how_it_is_spelled():
+    turns = [
+        "FATAL: password authentication failed",
+        "the new one is marabou stork umbrella, all one word, lowercase -> maraboustork7umbrella",
+    ]
+    assert clear_turns(turns)[1] == (
+        "the new one is [password removed], all one word, lowercase -> [password removed]"
+    )
+    assert "thursday" in in_talk("the hashtag is throw back thursday, all one word")
+
+
 def test_nothing_of_the_secret_is_left_and_its_surroundings_are():
     cleared = clear("Ada said: password=hunter2, and the port is 8080")
     assert cleared.text == "Ada said: password=[password removed], and the port is 8080"

@@ -74,6 +74,7 @@ _CONFIRMING_WORDS: Final = 7
 _LEAST_BYTES: Final = 16
 # The subject of "I'm Petra", which says it nowhere itself.
 _OWN_NAME: Final = "my name"
+_LEAST_OF_REPORT: Final = 3
 # A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_VALUE: Final = 6
@@ -362,6 +363,9 @@ def _is_done(statement: SpokenSentence) -> bool:
     if statement.confirmed:
         return True
     if cues.is_acknowledgement(statement.original) or cues.says("advice", statement.original):
+        return False
+    if cues.content_words(statement.original) < _LEAST_OF_REPORT:
+        # "Changed to `outbound`" says too little by itself.
         return False
     return "solution" in statement.signals or (
         bool(statement.signals & _FROM_AGENTS) and cues.is_own_report(statement.original)

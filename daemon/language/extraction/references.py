@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ...memory.similarity import fold
-from ..cues import is_bare_answer, names_told, worth
+from ..cues import WORD, is_bare_answer, names_told, worth
 from ..vocabulary import compiled, cue, grammar_by_language, not_topics, words
 from .corrections import has_number
 from .keeping import is_passing
@@ -52,6 +52,8 @@ _WITHIN: Final = (
     r"\A(?:[^\s,;.?]+ ){1,7}?(?P<pronoun>he|she|er|(?<=[a-zß-ÿ]t )sie)(?:['’]\w+)?(?= \w)"
     r"|(?<=\w )(?P<object>her|him|ihr|ihm|ihn)(?=[,.!;]|$| (?i:{after_object})\b)"
 )
+_OF_HIM: Final = frozenset(("he", "he's", "his", "him", "er", "ihm", "ihn"))
+_OF_HER: Final = frozenset(("she", "she's", "her", "sie", "ihr"))
 _MEN: Final = frozenset(("he", "er", "him", "ihm", "ihn"))
 
 
@@ -131,6 +133,8 @@ class _Talk:
             for name, sex in persons_in(text)
             if name not in speakers
         }
+        if len(named) == 1 and named.keys().isdisjoint(self._people):
+            named = {name: sex or _sex_behind(text, name) for name, sex in named.items()}
         # "Shellfish is Reinaldo's wife" is not about him.
         meant = [name for name in named if f"{name}'s " not in text.replace("’", "'")]
         self._nameless -= {named[name] for name in meant}
@@ -158,6 +162,9 @@ class _Talk:
         What a thing is stands in the sentence before, unless this one `begins` a turn.
         """
         self._begin(sentence.place)
+        if sentence.goes_on:
+            # Who is meant was said in the same breath.
+            return sentence
         text = sentence.text
         match = None if confirms(sentence) else compiled(_PRONOUN).match(text)
         kind = _kind(match) if match else ""
@@ -212,6 +219,13 @@ class _Talk:
             return ""
         self._people[sure[0]], self._meant[sure[0]] = kind, self._place
         return sure[0]
+
+
+def _sex_behind(text: str, name: str) -> Sex:
+    """The sex of somebody whom the words behind the name call "he" or "she"; "" if both or none."""
+    rest = frozenset(WORD.findall(fold(text[text.find(name) + len(name) :])))
+    is_he, is_she = not rest.isdisjoint(_OF_HIM), not rest.isdisjoint(_OF_HER)
+    return "" if is_he == is_she else "he" if is_he else "she"
 
 
 def _kind(match: re.Match[str]) -> str:

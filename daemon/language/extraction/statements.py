@@ -26,7 +26,7 @@ from ..cues import (
 from ..names import people
 from ..normal_form import negations
 from ..secret_names import names_in
-from ..sentences import UNALTERED, plain, printable, sentences
+from ..sentences import UNALTERED, dictated_parts, plain, printable, sentences
 from ..speech import Role, Utterance, utterances
 from ..vocabulary import compiled, cue, not_topics
 from .corrections import DATE, INSTEAD, corrected_within, denies, has_number, retracts
@@ -70,6 +70,7 @@ class SpokenSentence(msgspec.Struct, frozen=True):
         place: the index of its utterance.
         answers: whether it begins with a question that it answers.
         confirmed: whether another speaker says that it works.
+        goes_on: whether it was said in one breath with the one before.
     """
 
     text: str
@@ -81,6 +82,7 @@ class SpokenSentence(msgspec.Struct, frozen=True):
     place: int = 0
     answers: bool = False
     confirmed: bool = False
+    goes_on: bool = False
 
 
 def statements(text: str, aggression: float = UNALTERED) -> list[SpokenSentence]:
@@ -109,9 +111,16 @@ def spoken(
     for place, utterance in enumerate(uttered):
         talk.begin_turn()
         for sentence in sentences(utterance.text):
-            for part in parts(_statement(sentence, utterance, aggression, place)):
-                talk.add(part)
+            for number, said in enumerate(_said_by(utterance, sentence)):
+                statement = _statement(said, utterance, aggression, place)
+                for part in parts(replace(statement, goes_on=number > 0)):
+                    talk.add(part)
     return talk.statements
+
+
+def _said_by(utterance: Utterance, sentence: str) -> list[str]:
+    """The parts of a sentence that are weighed by themselves."""
+    return dictated_parts(sentence) if utterance.role == "user" else [sentence]
 
 
 class _Talk:
@@ -323,7 +332,8 @@ def continued(before: SpokenSentence, sentence: SpokenSentence) -> SpokenSentenc
     # With its lead-in, unless it is corrected or has a name put in.
     rest = sentence.original.rstrip(" .!。！;,")
     rest = rest if rest.endswith(sentence.text[1:]) else sentence.text
-    end = before.original[len(before.original.rstrip(".!?…")) :] or "."
+    end = before.original[len(before.original.rstrip(".!?…")) :]
+    end = end or "" if sentence.goes_on else end or "."
     text = f"{before.text.rstrip('?')}{end} {rest}"
     signals = before.signals | sentence.signals
     value = max(before.worth, sentence.worth)
