@@ -229,7 +229,7 @@ class Exchange:
         try:
             while True:
                 if head.seq > cursor.seq:
-                    await self._settled()
+                    await self._until_recorded()
                     cursor = await self._pull(cursor, head.seq, result)
                 # Two devices with the same id cannot be told apart: this one takes another first.
                 if result.copied or small > _MOST_SMALL_PUSHES:
@@ -255,17 +255,17 @@ class Exchange:
                 self._ahead.cancel()
                 await asyncio.wait([self._ahead])
                 self._ahead = None
-            await self._settled()
+            await self._until_recorded()
 
     async def _pending(self, kinds: frozenset[str] | None) -> list[Pending]:
         """The rows to send next: those that were read ahead, then what is left or has changed."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None and (rows := await ahead):
             return rows
-        await self._settled()
+        await self._until_recorded()
         return await self._local.pending(kinds, self._rows, self._room)
 
-    async def _settled(self) -> None:
+    async def _until_recorded(self) -> None:
         """Wait until the last push is recorded."""
         recording, self._recording = self._recording, None
         if recording is not None:
@@ -350,7 +350,7 @@ class Exchange:
                 self._room = max(_LEAST_BYTES, self._room // 2)
             raise
         self._room = min(self._most_room, 2 * self._room)
-        await self._settled()
+        await self._until_recorded()
         if not pushed.signed:
             return await self._replica.renew(pushed.head.epoch)
         if pushed.head == Cursor(cursor.epoch, cursor.seq + len(batch)):

@@ -35,12 +35,12 @@ def enforce_limits(tx: Transaction) -> None:
     forget_expired(tx)
     if tx.forgotten:
         erasure.erase(tx)
-    if tx.settle_hot:
+    if tx.enforce_hot:
         hot_rows.save(tx, hot_rows.load(tx.db))
     # While rows are added in bulk nothing is counted for the tree.
-    if tx.settle_tree and not tx.is_bulk:
-        _settle_tree(tx)
-    if tx.settle_warm and warm_bytes(tx.db) > tx.rules.warm.max_bytes:
+    if tx.enforce_tree and not tx.is_bulk:
+        _enforce_tree(tx)
+    if tx.enforce_warm and warm_bytes(tx.db) > tx.rules.warm.max_bytes:
         room = int(tx.rules.warm.max_bytes * _FILL)
         memories.archive(tx, overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring))
     if tx.ticked or tx.counted or tx.has_changed:
@@ -89,7 +89,7 @@ def fill_warm(tx: Transaction) -> None:
         "UPDATE memories SET archived_at = NULL WHERE id IN (SELECT value FROM json_each(?))",
         (to_json([entry.id for entry in best]),),
     )
-    tx.settle_warm = True
+    tx.enforce_warm = True
 
 
 def archive_faded(tx: Transaction) -> int:
@@ -102,7 +102,7 @@ def enforce_all_limits(tx: Transaction) -> int:
     archived = archive_faded(tx)
     experiences.follow_settings(tx)
     hot_rows.save(tx, hot_rows.load(tx.db))
-    tx.settle_warm = tx.settle_tree = True
+    tx.enforce_warm = tx.enforce_tree = True
     return archived
 
 
@@ -127,7 +127,7 @@ def warm_entries(db: sqlite3.Connection, where: str = "archived_at IS NULL") -> 
     ]
 
 
-def _settle_tree(tx: Transaction) -> None:
+def _enforce_tree(tx: Transaction) -> None:
     before = tree_rows.load(tx.db)
     fitted = trees.fit(before, tx.rules.tree, tx.now, keep=tx.keep_category)
     if not fitted.merges:

@@ -104,9 +104,9 @@ class Transaction(msgspec.Struct, eq=False):
     # Whether parts can be undone, which costs a third of the time of adding a row.
     has_parts: bool = True
     # Which caps the group may have broken.
-    settle_warm: bool = False
-    settle_tree: bool = False
-    settle_hot: bool = False
+    enforce_warm: bool = False
+    enforce_tree: bool = False
+    enforce_hot: bool = False
     keep_category: str | None = None  # the category that the tree's caps must leave alone
     # The ids of new memories by the stems of their words.
     new_by_term: dict[str, list[str]] = {}
@@ -152,7 +152,7 @@ class Transaction(msgspec.Struct, eq=False):
             set(self.outgoing),
             set(self.state_files),
             dict(self.counted),
-            (self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category),
+            (self.enforce_warm, self.enforce_tree, self.enforce_hot, self.keep_category),
             self.unindexed,
             len(self.unindexed),
             len(self.forgotten),
@@ -168,7 +168,7 @@ class Transaction(msgspec.Struct, eq=False):
         # What was indexed since is no longer: undoing the operation has undone that too.
         self.unindexed = unindexed[:number]
         self.cache = WriterCache()
-        self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category = due
+        self.enforce_warm, self.enforce_tree, self.enforce_hot, self.keep_category = due
 
     def stamp(self, over: Row | None = None) -> Stamp:
         """A fresh stamp, younger than every other of this memory.

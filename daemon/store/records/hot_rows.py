@@ -173,7 +173,7 @@ def _memory_id(section: str, name: str) -> str:
 
 
 def _applied(tx: Transaction, _before: Row | None, _after: Row) -> None:
-    tx.settle_hot = True
+    tx.enforce_hot = True
     tx.state_files.add("hot")
 
 

@@ -378,7 +378,7 @@ def follow_new(tx: Transaction, row: Row) -> None:
     if "data" in row.data:
         entity_rows.follow(tx, None, row)
     tree_rows.ensure(tx, row.data.get("category", DEFAULT_CATEGORY))
-    tx.settle_warm = True
+    tx.enforce_warm = True
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
@@ -422,7 +422,7 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
     if was is not None and into != was:
         uses.recount(tx, was)
     if into is None:
-        tx.settle_warm = True
+        tx.enforce_warm = True
 
 
 # Many memories share few categories.

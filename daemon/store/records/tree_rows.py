@@ -114,7 +114,7 @@ def recount(tx: Transaction) -> None:
         " WHERE path = ?",
         counts,
     )
-    tx.settle_tree = True
+    tx.enforce_tree = True
 
 
 def is_used(db: sqlite3.Connection, category: str) -> bool:
@@ -170,7 +170,7 @@ def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
     else:
         tx.db.execute("DELETE FROM tree WHERE path = ?", (after.id,))
     tx.cache.categories = None
-    tx.settle_tree = True
+    tx.enforce_tree = True
     tx.state_files.add("tree")
 
 
