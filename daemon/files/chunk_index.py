@@ -280,7 +280,10 @@ class ChunkIndex:
             self._to_read -= 1
             if change:
                 counts[change] += 1
-                self._progress()
+                now = time.monotonic()
+                if now - self._reported_at > _PROGRESS_SECONDS and self._to_read:
+                    self._reported_at = now
+                    self._emit("files.progress", to_read=self._to_read)
         if gone:
             await self._run(partial(database.use, chunk_tables.drop, sorted(gone)))
             counts["removed"] += len(gone)
@@ -346,12 +349,6 @@ class ChunkIndex:
             if not self._busy():
                 break
             await asyncio.sleep(0.005)
-
-    def _progress(self) -> None:
-        now = time.monotonic()
-        if now - self._reported_at > _PROGRESS_SECONDS and self._to_read:
-            self._reported_at = now
-            self._emit("files.progress", to_read=self._to_read)
 
     def _emit(self, kind: str, **data: Any) -> None:
         self._publish(self._place.agent, Event(kind, data))

@@ -119,7 +119,9 @@ def _read_markdown(read: _Text, begin: int) -> None:
         if token.type not in {"fence", "code_block", "table_open"}:
             _add_sentences(read, start, end)
         if token.type != "paragraph_open":
-            _add_lines(read, start, end)
+            for line in range(bisect_right(read.lines, start), bisect_right(read.lines, end) - 1):
+                place = read.lines[line]
+                read.cuts[place] = max(read.cuts.get(place, _AT_LINE), _AT_LINE)
 
 
 @cache
@@ -132,12 +134,6 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.disable("reference")
     return parser
-
-
-def _add_lines(read: _Text, start: int, end: int) -> None:
-    for line in range(bisect_right(read.lines, start), bisect_right(read.lines, end) - 1):
-        read.cuts.setdefault(read.lines[line], _AT_LINE)
-        read.cuts[read.lines[line]] = max(read.cuts[read.lines[line]], _AT_LINE)
 
 
 def _add_sentences(read: _Text, start: int, end: int) -> None:
@@ -174,7 +170,8 @@ def _cut_section(
         if start >= end:
             return
         to = end if end - start <= rules.chunk_chars else _place(read, start, rules)
-        yield _chunk(read, start, to, name)
+        first, last = _trimmed(text, start, to)
+        yield Piece(read.line_at(first), read.line_at(last - 1), name, text[first:last])
         if to == end:
             return
         start = _overlapping(read, start, to, rules)
@@ -212,8 +209,3 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     blank = _BLANKS.match(text, start, end)
     start = blank.end() if blank else start
     return start, start + len(text[start:end].rstrip())
-
-
-def _chunk(read: _Text, start: int, end: int, name: str) -> Piece:
-    start, end = _trimmed(read.text, start, end)
-    return Piece(read.line_at(start), read.line_at(end - 1), name, read.text[start:end])

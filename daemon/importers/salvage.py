@@ -128,8 +128,10 @@ def _memories(
         return db.execute(sql, (low, high)).fetchall()
 
     for clocks, extra, *values in _halved(fetch, 0, _highest(db, path)):
-        memory = _readable_memory(values)
-        if memory is None:
+        try:
+            memory = msgspec.convert(msgspec.to_builtins(from_row(values)), Memory)
+        except INVALID_ROW_ERRORS:
+            # A value of it has another type.
             continue
         if memory.archived_at is not None:
             archived.append((memory.archived_at, memory.id))
@@ -158,14 +160,6 @@ def _halved(
             continue
         failures = 0
         yield from rows
-
-
-def _readable_memory(columns: list[Any]) -> Memory | None:
-    """The memory in a damaged row; None unless all its values have the right types."""
-    try:
-        return msgspec.convert(msgspec.to_builtins(from_row(columns)), Memory)
-    except INVALID_ROW_ERRORS:
-        return None
 
 
 def _decoded(text: Any, kind: type[T], otherwise: T) -> T:

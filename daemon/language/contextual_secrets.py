@@ -12,7 +12,7 @@ import math
 import re
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -91,12 +91,13 @@ def contextual_secrets(text: str, begin: int = 0, *, in_talk: bool = False) -> l
     if kinds.isdisjoint([name.kind for name in names]):
         return []
     least = _IN_TALK if in_talk else _THRESHOLD
-    weighed = (
-        PossibleSecret(*candidate[:3], name, _odds(candidate.kind, features))
-        for candidate, features, name in examined_candidates(text, names, in_talk=in_talk)
-        if candidate.start >= begin
-    )
-    return [candidate for candidate in weighed if candidate.odds > least]
+    secrets = []
+    for candidate, features, name in examined_candidates(text, names, in_talk=in_talk):
+        weights = _weights()[candidate.kind]
+        odds = math.fsum((weights["always"], *(weights.get(name, 0.0) for name in features)))
+        if candidate.start >= begin and odds > least:
+            secrets.append(PossibleSecret(*candidate[:3], name, odds))
+    return secrets
 
 
 def examined_candidates(
@@ -203,11 +204,6 @@ def _shape_of(value: str, kind: str) -> frozenset[str]:
     if words and _PARTICIPLE.fullmatch(words[0]):
         features.add("participle")
     return frozenset(features)
-
-
-def _odds(kind: str, features: Iterable[str]) -> float:
-    weights = _weights()[kind]
-    return math.fsum((weights["always"], *(weights.get(name, 0.0) for name in features)))
 
 
 @cache

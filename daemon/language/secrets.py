@@ -221,11 +221,6 @@ def _replacing(
     return replaced
 
 
-def _shape(match: re.Match[str]) -> str:
-    kind = match.lastgroup or "api_key"
-    return _KINDS.get(kind, kind)
-
-
 def _in_url(match: re.Match[str]) -> str:
     return "" if match["value"][0] in "$<{[*%" else "url_password"
 
@@ -281,10 +276,6 @@ def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
     return len(word) >= 4 and (not word.isalpha() or len(word) > 7)
 
 
-def _unless_placeholder(match: re.Match[str]) -> str:
-    return "" if forms.PLACEHOLDER.match(match["value"]) else "password"
-
-
 def _seed(match: re.Match[str]) -> str:
     """A phrase of words in a row, such as a wallet's, that is named: terse notes have such rows."""
     text, start, end = match.string, match.start(), match.end()
@@ -319,16 +310,17 @@ _NAMING: Final = ("pass", "pw", "psk", "token", "secret", "key")
 @cache
 def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
     names = (*each("secret_name"), *each("secret_name", spaced=False))
+    is_placeholder = forms.PLACEHOLDER.match
     return (
         (forms.PRIVATE_KEY, lambda _: "private_key", ()),
-        (forms.SHAPES, _shape, ()),
+        (forms.SHAPES, lambda match: _KINDS.get(match.lastgroup, match.lastgroup), ()),
         (forms.IN_URL, _in_url, ("@",)),
         (forms.USER_IN_URL, _in_url, ("@",)),
         (forms.QUERY, lambda match: "token" * _is_varied(match["value"]), ()),
         (forms.COOKIE, lambda _: "token", ("cookie",)),
         (forms.HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
         (forms.assigned(), _assigned, (*_NAMING, *names)),
-        (forms.IN_XML, _unless_placeholder, ()),
+        (forms.IN_XML, lambda match: "password" * (not is_placeholder(match["value"])), ()),
         (forms.SOCIAL_SECURITY, lambda _: "identity_number", ()),
         (forms.FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
         (forms.CARD, lambda match: "credit_card" * forms.is_card(match.group()), ()),

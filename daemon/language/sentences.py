@@ -130,17 +130,17 @@ def _blocks(text: str) -> Iterator[str]:
     for item in leaves(text):
         block = ""
         for line in (*item.lines, ""):
-            if block and line and _continues(block, line):
+            # An editor wrapped it within a sentence.
+            if (
+                block
+                and line
+                and (block[-1] in ",;" or (len(block) >= _WRAPPED and line[0].islower()))
+            ):
                 block = f"{block} {line}"
                 continue
             if block:
                 yield block
             block = line
-
-
-def _continues(block: str, line: str) -> bool:
-    """Whether an editor wrapped the line within a sentence."""
-    return block[-1] in ",;" or (len(block) >= _WRAPPED and line[0].islower())
 
 
 def _split(block: str) -> Iterator[str]:

@@ -214,16 +214,18 @@ class VectorFile:
         encoder = generation.id
         with self._use() as db, transaction(db):
             for text in texts:
-                bits = _bits_of(text.vector) if text.vector is not None else b""
-                db.execute(
-                    "INSERT OR REPLACE INTO bits VALUES (?, ?, ?, ?)",
-                    (encoder, text.key, text.version, bits),
-                )
+                bits = b""
                 if text.vector is not None:
+                    signs = sign_bits(text.vector)
+                    bits = signs.to_bytes((signs.bit_length() + 7) // 8 or 1, "big")
                     db.execute(
                         "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                         (encoder, text.key, text.vector),
                     )
+                db.execute(
+                    "INSERT OR REPLACE INTO bits VALUES (?, ?, ?, ?)",
+                    (encoder, text.key, text.version, bits),
+                )
 
     def rest(self) -> None:
         """Empty the log, which has copies of what was deleted, and close until the next use."""
@@ -296,8 +298,3 @@ def open_reader(path: Path) -> sqlite3.Connection:
         db.close()
         raise sqlite3.OperationalError("the file is of another version")
     return db
-
-
-def _bits_of(vector: bytes) -> bytes:
-    bits = sign_bits(vector)
-    return bits.to_bytes((bits.bit_length() + 7) // 8 or 1, "big")

@@ -125,7 +125,8 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages), parts=_parts)
     current, corrected = _corrected(list(_without_injected(uttered)), earlier)
     transcript = with_referents([*map(_stated_part, current)], earlier)
-    met = _met(transcript)
+    replies = _said_by_agent(transcript)
+    met = _met(transcript, replies)
     statements = (_raised(entry, met) for entry in transcript)
     known = {*met, *corrected}
     stated = [entry for entry in statements if entry.original in known or _is_stated(entry)]
@@ -140,7 +141,6 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
         for entry in passages(whole, context)
         if utf8_bytes(entry.text) >= _LEAST_BYTES or _matters(entry) or entry.original in met
     )
-    said = _said_by_agent(transcript)
     made = (
         (answer, _observation(answer, messages[answer.place], _first_within(met, answer.original)))
         for answer in answers
@@ -149,7 +149,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
         replace(
             observation,
             corrects=_first_within(corrected, observation.text),
-            beside=_beside(answer, said),
+            beside=_beside(answer, replies),
         )
         for answer, observation in made
     ]
@@ -247,7 +247,7 @@ def judged(turns: Sequence[Turn]) -> Iterator[SpokenSentence]:
     """The sentences of users that are weighed by `keeping`, as `extract_turns` sees them."""
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in turns))
     transcript = with_referents(uttered, ())
-    met = _met(transcript)
+    met = _met(transcript, _said_by_agent(transcript))
     for statement in transcript:
         is_stated = not statement.signals & _NOT_STATED and not _is_mere_secret(statement)
         if statement.role == "user" and is_stated and statement.worth > WORTHLESS:
@@ -303,21 +303,15 @@ def _with_text(sentence: SpokenSentence, text: str) -> SpokenSentence:
     return replace(sentence, original=text, text=plain(text), signals=signals)
 
 
-def _met(transcript: Sequence[SpokenSentence]) -> dict[str, str]:
+def _met(
+    transcript: Iterable[SpokenSentence], replies: Mapping[int, Sequence[str]]
+) -> dict[str, str]:
     """The sentences in which a user gives a name that the agent then uses, each with the name."""
-    replies: dict[int, str] = {}
-    for item in transcript:
-        if item.role == "agent":
-            replies[item.place] = f"{replies.get(item.place, '')} {item.original}".strip()
-    replied = (
-        (entry, replies.get(entry.place + 1, "")) for entry in transcript if entry.role == "user"
-    )
-    result = {
-        entry.original: cues.introduced_as(entry.original, reply)
-        for entry, reply in replied
-        if reply
-    }
-    return {sentence: name for sentence, name in result.items() if name}
+    names: dict[str, str] = {}
+    for entry in transcript:
+        if entry.role == "user" and (reply := " ".join(replies.get(entry.place + 1, ()))):
+            names[entry.original] = cues.introduced_as(entry.original, reply)
+    return {sentence: name for sentence, name in names.items() if name}
 
 
 def _raised(statement: SpokenSentence, met: Collection[str]) -> SpokenSentence:
