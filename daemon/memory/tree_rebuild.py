@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ..errors import Conflict, InvalidInput, ThermoclineError
 from .checks import check_category
+from .tree import remove
 from .tree_nodes import (
     ROOT,
     Node,
@@ -146,7 +147,7 @@ class _Work(msgspec.Struct):
             if operation.type == "add":
                 self._make(self._path(operation.path), operation.summary, fresh=True)
             elif operation.type == "remove":
-                self._remove(path)
+                self.nodes = remove(self.nodes, path)
             elif operation.type == "describe":
                 if path == ROOT or not one_line(operation.summary):
                     raise InvalidInput(f"cannot use this description of '{path}'")
@@ -177,14 +178,6 @@ class _Work(msgspec.Struct):
         if path == ROOT or (fresh and path in self.nodes):
             raise Conflict(f"the category '{path}' is already there")
         grow(self.nodes, path, summary, self.now)
-
-    def _remove(self, path: str) -> None:
-        gone = branch(self.nodes, path)
-        filed = sum(self.nodes[path].warm_count + self.nodes[path].cold_count for path in gone)
-        if path == ROOT or filed:
-            raise Conflict(f"cannot remove '{path}': {filed} memories are filed there")
-        for item in gone:
-            del self.nodes[item]
 
     def _relocate(self, path: str, operation: TreeChange) -> list[Relabel | Move]:
         """Move a branch; categories that exist in both places are merged."""

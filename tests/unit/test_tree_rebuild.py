@@ -43,9 +43,9 @@ def why(rebuilt: Rebuilt) -> list[str]:
 
 def test_what_makes_no_sense_is_refused_and_changes_nothing():
     for operation, fault in [
-        (op("remove", "full"), "cannot remove 'full': 2 memories are filed there"),
-        (op("remove", "above"), "cannot remove 'above': 1 memories are filed there"),
-        (op("remove", "root"), "cannot remove 'root': 0 memories are filed there"),
+        (op("remove", "full"), "cannot remove 'full': 2 memories are filed in it or below it"),
+        (op("remove", "above"), "cannot remove 'above': 1 memories are filed in it or below it"),
+        (op("remove", "root"), "cannot remove the root of the tree"),
         (op("remove", "none"), "the tree has no category 'none'"),
         (op("merge", "full", "none"), "the tree has no category 'none'"),
         (op("merge", "above", "above/below"), "cannot move 'above' to 'above/below'"),
