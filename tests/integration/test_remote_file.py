@@ -88,13 +88,6 @@ async def test_a_batch_waits_for_the_disk_itself(open_remote, path):
     assert [result.rows[0][0] for result in results] == ["wal", full]
 
 
-async def test_two_share_a_file(open_remote, path):
-    first, second = open_remote(path), open_remote(path)
-    await first.batch(TABLE)
-    await asyncio.gather(*[remote.batch(INSERT) for remote in (first, second) for _ in range(20)])
-    assert await count(first) == await count(second) == 40
-
-
 async def test_another_that_writes_is_waited_for_and_then_reported(open_remote, path):
     remote = open_remote(path, busy_seconds=0.05)
     await remote.batch(TABLE)
@@ -108,10 +101,11 @@ async def test_another_that_writes_is_waited_for_and_then_reported(open_remote, 
     assert await count(remote) == 1
 
 
-async def test_a_second_in_the_process_does_not_take_away_the_locks_of_the_first(open_remote, path):
+async def test_two_share_a_file_and_neither_takes_away_the_locks_of_the_other(open_remote, path):
     first, second = open_remote(path), open_remote(path)
     await first.batch(TABLE)
-    await second.batch(INSERT)
+    await asyncio.gather(*[remote.batch(INSERT) for remote in (first, second) for _ in range(20)])
+    assert await count(first) == await count(second) == 40
     code = """
 import sqlite3, sys
 sqlite3.connect(sys.argv[1], timeout=0).execute("PRAGMA journal_mode = DELETE")

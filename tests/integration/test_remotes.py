@@ -108,9 +108,7 @@ async def test_every_value_comes_back_as_it_went(remote):
     assert [repr(value) for (value,) in rows] == [repr(value) for value in VALUES]
     direct = await run(remote, "SELECT " + ", ".join("?" for _ in VALUES), *VALUES)
     assert repr(direct.rows) == repr((tuple(VALUES),))
-
-
-async def test_what_no_value_can_be_is_read_alike(remote):
+    # What no value can be is read alike.
     result = await run(remote, "SELECT x'41ff42', x'', 9e999, -9e999")
     assert result.rows == (("A\ufffdB", "", None, None),)
 
