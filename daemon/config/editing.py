@@ -16,7 +16,7 @@ from ..errors import ConfigInvalid
 from ..runtime import atomic
 from ..schemas.status import ConfigChange, ConfigKey
 from .checking import Fault, Pairs, allowed, dotted, is_section, shown, type_at, unknown
-from .layers import SET, SYSTEM_FILE, Layer, layer_files, parse, read, split, value_of
+from .layers import SET, SYSTEM_FILE, Layer, layer_files, pair_of, parse, read, split
 from .loading import Loaded, load
 from .settings import Settings, at_start, for_owners, leaves
 
@@ -48,12 +48,11 @@ def change_of(sets: Sequence[str], unset: Sequence[str]) -> ConfigChange:
     """`key.path=value` texts and keys as a change; `ConfigInvalid`: a text has another form."""
     values: dict[str, Json] = {}
     faults = []
-    for text in sets:
-        path, rest = split(text)
-        if not path or rest is None:
-            faults.append(Fault(SET, "", f"expected key.path=value, got {shown(text)}"))
+    for pair in map(pair_of, sets):
+        if isinstance(pair, Fault):
+            faults.append(pair)
         else:
-            values[dotted(path)] = _plain(value_of(rest))
+            values[dotted(pair[0])] = _plain(pair[1])
     if faults:
         raise ConfigInvalid("\n".join(map(str, faults)))
     return ConfigChange(set=values, unset=tuple(unset))

@@ -84,25 +84,28 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
     return Layer(name, *translated(document, name))
 
 
-def assignment(text: str) -> Layer | Fault:
-    """The layer of one `--set key.path=value`; a name with a dot is quoted, as a JSON string."""
+def pair_of(text: str) -> tuple[KeyPath, Json] | Fault:
+    """`key.path=value`: a value that is not JSON is text; a name with a dot is a JSON string."""
     path, rest = split(text)
     if not path or rest is None:
         return Fault(SET, "", f"expected key.path=value, got {shown(text)}")
+    try:
+        return path, parse(rest)
+    except ValueError:
+        return path, rest
+
+
+def assignment(text: str) -> Layer | Fault:
+    """The layer of one `--set`."""
+    pair = pair_of(text)
+    if isinstance(pair, Fault):
+        return pair
+    path, document = pair
     if any(name.startswith("_") for name in path):
         return Fault(SET, dotted(path), "a name with a leading underscore is a comment")
-    document = value_of(rest)
     for name in reversed(path):
         document = Pairs([(name, document)])
     return Layer(SET, document)
-
-
-def value_of(text: str) -> Json:
-    """JSON if it parses as JSON, else the text itself."""
-    try:
-        return parse(text)
-    except ValueError:
-        return text
 
 
 def parse(text: str) -> Json:

@@ -92,9 +92,6 @@ class RebuildUndone(Struct):
 # People and things
 
 
-_Name = Annotated[str, Meta(min_length=1, max_length=200)]
-
-
 class Graph(Struct):
     """The entity first, then the nearest; if no memory names it, `message` says so."""
 
