@@ -343,8 +343,10 @@ def test_openclaws_own_folder_is_read_like_the_workspace_in_it(shell, tmp_path):
     home.mkdir()
     (home / "openclaw.json").write_text("{}")
     workspace = openclaw(tmp_path).rename(home / "workspace")
-    assert shell.json("import", str(home))["stored"]["memory"] == 3
-    assert "nothing changed" in shell.out("import", str(workspace))
+    assert "stored 3 memories" in shell.out("import", home)
+    again = shell.out("import", workspace)
+    assert "nothing changed" in again
+    assert "stored" not in again.replace("stored already", "")
 
 
 def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(shell, tmp_path):
@@ -369,12 +371,21 @@ def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(shell, tmp_pa
     assert shell.json("import", str(top), "--format", "tinyclaw")["stored"] == {"memory": 1}
 
 
-def test_a_file_that_is_not_recognised_is_named_with_every_format(shell, tmp_path):
-    (tmp_path / "n.json").write_text('{"nonsense": 1}')
-    error = shell.run("import", str(tmp_path / "n.json"), code=1)[1]
-    assert f"cannot tell what {tmp_path / 'n.json'} is" in error
+def test_what_is_not_recognised_is_refused_with_the_names_of_the_formats(shell, tmp_path):
+    file, folder, recipes = tmp_path / "n.json", tmp_path / "empty", tmp_path / "recipes.db"
+    file.write_text('{"nonsense": 1}')
+    error = shell.run("import", file, code=1).stderr
+    assert f"cannot tell what {file} is" in error
     for name in (*SYSTEMS, "hot", "rows"):
         assert f" {name}" in error
+    folder.mkdir()
+    assert "claude-mem" in shell.run("import", folder, code=1).stderr
+    shell.run("import", written(tmp_path / "blank.json", ""), code=2)
+    database(recipes, "CREATE TABLE soups (name TEXT); INSERT INTO soups VALUES ('borscht')")
+    refused = shell.run("import", recipes, code=1).stderr
+    assert "an SQLite database of another program" in refused
+    assert "soups" in refused
+    assert "UTF-8" not in refused
 
 
 def test_of_a_session_of_claude_code_what_the_person_said_beside_a_reminder_is_imported(
@@ -413,14 +424,6 @@ def test_the_section_in_a_memory_folder_of_claude_code_is_not_imported(shell, tm
     assert "daemon wrote" not in texts
 
 
-def test_a_source_without_changes_says_so(shell, tmp_path):
-    path = str(openclaw(tmp_path))
-    assert "stored 3 memories" in shell.out("import", path)
-    again = shell.out("import", path)
-    assert "nothing changed" in again
-    assert "stored" not in again.replace("stored already", "")
-
-
 def test_a_folder_of_claude_code_without_conversations_has_nothing_to_import(shell, tmp_path):
     folder = tmp_path / ".claude"
     folder.mkdir()
@@ -428,8 +431,11 @@ def test_a_folder_of_claude_code_without_conversations_has_nothing_to_import(she
     assert "nothing to import" in shell.out("import", str(folder))
 
 
-def test_turns_have_actor_conversation_and_place(shell, tmp_path):
-    shell.run("import", str(copied("claude-code")(tmp_path)))
+def test_turns_have_actor_conversation_and_place_and_a_talk_that_went_on_adds_what_is_new(
+    shell, tmp_path
+):
+    path = copied("claude-code")(tmp_path)
+    shell.run("import", path)
     turns = [one for one in listed(shell) if one["event"] == "turn"]
     turns.sort(key=lambda one: int(one["position"]))
     assert [(one["actor"], one["position"]) for one in turns] == [("user", 0), ("assistant", 1)]
@@ -438,6 +444,18 @@ def test_turns_have_actor_conversation_and_place(shell, tmp_path):
     [note] = [one for one in listed(shell) if one["event"] != "turn"]
     assert note["category"] == "projects/harbour"
     assert note["data"]["imported"]["from"] == "claude-code"
+    [transcript] = path.rglob("*.jsonl")
+    more = {
+        "type": "user",
+        "uuid": "later",
+        "sessionId": transcript.stem,
+        "timestamp": "2026-11-22T13:00:00Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": "The ferry is late"}]},
+    }
+    with transcript.open("a") as file:
+        file.write(json.dumps(more) + "\n")
+    assert shell.json("import", path)["stored"] == {"memory": 1}
+    assert max(one["position"] or 0 for one in listed(shell)) == 2
 
 
 def test_a_turn_belongs_to_the_conversation_that_hooks_would_name(shell, tmp_path):
@@ -505,13 +523,17 @@ def test_a_byte_order_mark_is_no_part_of_a_text(shell, tmp_path):
     assert [one["text"] for one in shell.json("list")["results"]] == ["The attic is dry"]
 
 
-def test_a_release_with_other_columns_reads_the_same(shell, tmp_path):
+def test_a_release_with_other_columns_reads_the_same_and_prompts_of_transcripts_are_counted(
+    shell, tmp_path
+):
     path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE observations DROP COLUMN concepts")
         # A name that the reader uses for a value of its own.
         db.execute("ALTER TABLE observations ADD COLUMN kind TEXT DEFAULT 'odd'")
-    assert shell.json("import", str(path))["stored"] == {"memory": 4}
+    taken = shell.json("import", path)
+    assert taken["stored"] == {"memory": 4}
+    assert any("user_prompts" in why and "prompts are not read" in why for why in taken["left_out"])
     tags = {tag for memory in listed(shell) for tag in memory["tags"]}
     assert {"decision", "bugfix"} <= tags
     assert not {"trade-off", "odd"} & tags
@@ -530,12 +552,6 @@ def test_odd_values_in_a_transcript_stop_nothing(shell, tmp_path):
     assert shell.json("import", str(export))["stored"] == {"memory": 1}
 
 
-def test_prompts_that_transcripts_have_are_counted(shell, tmp_path):
-    path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
-    left_out = shell.json("import", str(path))["left_out"]
-    assert any("user_prompts" in line and "prompts are not read" in line for line in left_out)
-
-
 def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "_MOST_FILES", 3)
     for number in range(5):
@@ -544,23 +560,6 @@ def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(tmp_path,
     assert [one.name for one in look.files(r".+\.md")] == ["0.md", "1.md", "2.md"]
     [fault] = look.faults()
     assert "3.md" in fault.why
-
-
-def test_a_conversation_that_went_on_adds_what_is_new(shell, tmp_path):
-    path = copied("claude-code")(tmp_path)
-    shell.run("import", str(path))
-    [transcript] = path.rglob("*.jsonl")
-    more = {
-        "type": "user",
-        "uuid": "later",
-        "sessionId": transcript.stem,
-        "timestamp": "2026-11-22T13:00:00Z",
-        "message": {"role": "user", "content": [{"type": "text", "text": "The ferry is late"}]},
-    }
-    with transcript.open("a") as file:
-        file.write(json.dumps(more) + "\n")
-    assert shell.json("import", str(path))["stored"] == {"memory": 1}
-    assert max(one["position"] or 0 for one in listed(shell)) == 2
 
 
 def test_distilled_conversations_keep_statements_and_no_turns(shell, tmp_path):
@@ -603,33 +602,37 @@ def test_secrets_are_left_out(shell, tmp_path):
     assert "removed" in kept["text"]
 
 
-def test_two_objects_on_a_line_are_read_and_nonsense_is_reported_by_its_line(shell, tmp_path):
+def entities() -> str:
+    """Two on one line, of which one has an observation that is no text, and a broken line."""
     one = {"type": "entity", "name": "A", "entityType": "x", "observations": ["a likes tea"]}
     other = one | {"name": "B", "observations": ["b likes cocoa", 7]}
-    text = f"{json.dumps(one)}{json.dumps(other)}\n{{broken\n"
-    taken = shell.json("import", str(written(tmp_path / "memory.jsonl", text)))
-    assert taken["stored"] == {"memory": 2}
-    assert any("line 2" in line for line in taken["left_out"])
-    assert any("line 1: an observation is not text" in line for line in taken["left_out"])
+    return f"{json.dumps(one)}{json.dumps(other)}\n{{broken\n"
 
 
-def test_a_circle_and_another_branch_of_messages_are_reported(shell, tmp_path):
+def conversations() -> str:
+    """One that is whole, one in a circle, and one that is none."""
     whole, circle = chatgpt()[0], chatgpt()[0]
     circle["conversation_id"] = "cg-2"
     circle["mapping"]["root"]["parent"] = "a"
-    file = written(tmp_path / "conversations.json", json.dumps([whole, circle, 7]))
-    taken = shell.json("import", str(file))
-    assert taken["stored"] == {"memory": 4}
-    assert any("1 messages of other branches" in line for line in taken["left_out"])
-    assert any("in a circle" in line for line in taken["left_out"])
-    assert any("conversation 3 is not an object" in line for line in taken["left_out"])
+    return json.dumps([whole, circle, 7])
 
 
-def test_an_export_that_is_cut_off_gives_what_is_whole(shell, tmp_path):
-    text = json.dumps([*chatgpt(), *chatgpt()])
-    taken = shell.json("import", str(written(tmp_path / "conversations.json", text[:-30])))
-    assert taken["stored"] == {"memory": 2}
-    assert any("cut off" in line and "after 1" in line for line in taken["left_out"])
+@pytest.mark.parametrize(("name", "text", "number", "why"), [
+    ("memory.jsonl", entities(), 2, ["line 2", "line 1: an observation is not text"]),
+    ("conversations.json", conversations(), 4,
+     ["1 messages of other branches", "in a circle", "conversation 3 is not an object"]),
+    ("conversations.json", json.dumps([*chatgpt(), *chatgpt()])[:-30], 2,
+     ["it is cut off, or not JSON, after 1"]),
+    ("m.json", json.dumps({"results": [{"id": "m", "memory": "word " * 20_000}]}), 1,
+     ["cut to 60,000 bytes"]),
+])  # fmt: skip
+def test_what_is_whole_is_stored_and_what_is_not_is_reported_by_its_place(
+    shell, tmp_path, name, text, number, why
+):
+    taken = shell.json("import", written(tmp_path / name, text))
+    assert taken["stored"] == {"memory": number}
+    for part in why:
+        assert any(part in line for line in taken["left_out"]), taken["left_out"]
 
 
 def test_members_of_a_zip_are_never_unpacked(shell, tmp_path):
@@ -703,31 +706,6 @@ def test_the_daemon_opens_no_file_for_anybody(call, tmp_path):
         assert call("POST", "/api/import", {"experiences": [one]}).status == 400
     both = {"memories": [record], "text": "[]"}
     assert call("POST", "/api/import", both).status == 400
-
-
-def test_a_database_of_another_program_is_called_that_and_its_tables_are_named(shell, tmp_path):
-    with closing(sqlite3.connect(tmp_path / "recipes.db")) as db, db:
-        db.execute("CREATE TABLE soups (name TEXT)")
-        db.execute("INSERT INTO soups VALUES ('borscht')")
-    refused = shell.run("import", tmp_path / "recipes.db", code=1).stderr
-    assert "an SQLite database of another program" in refused
-    assert "soups" in refused
-    assert "UTF-8" not in refused
-
-
-def test_an_unknown_folder_is_refused_with_the_names_of_the_formats(shell, tmp_path):
-    (tmp_path / "empty").mkdir()
-    _, err = shell.run("import", str(tmp_path / "empty"), code=1)
-    assert "claude-mem" in err
-    written(tmp_path / "blank.json", "")
-    shell.run("import", str(tmp_path / "blank.json"), code=2)
-
-
-def test_a_text_that_is_too_long_is_cut_and_reported(shell, tmp_path):
-    long = {"results": [{"id": "m", "memory": "word " * 20_000}]}
-    taken = shell.json("import", str(written(tmp_path / "m.json", json.dumps(long))))
-    assert taken["stored"] == {"memory": 1}
-    assert any("cut to 60,000 bytes" in line for line in taken["left_out"])
 
 
 def test_a_long_state_file_is_sent_in_parts(shell, tmp_path):

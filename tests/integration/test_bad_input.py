@@ -118,41 +118,30 @@ SURROGATES: list[tuple[str, str, bytes]] = [
 ]
 
 
-def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(call):
+def test_half_of_a_surrogate_pair_is_refused_by_its_field_and_a_whole_one_is_a_character(call):
     for method, target, body in SURROGATES:
         assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
 
-
-def test_the_field_with_half_of_a_surrogate_pair_is_named(call):
     def field(body: bytes) -> str | None:
         return call("POST", "/api/memory", raw=body).refusal()[2]
 
     assert field(rb'{"text": "\ud800"}') == "text"
     assert field(rb'{"text": "x", "tags": ["a", "\ud800"]}') == "tags[1]"
     assert field(rb'{"text": "x", "data": {"a": [{"b": "\ud800"}]}}') == "data.a[0].b"
-
-
-def test_a_whole_surrogate_pair_is_one_character(call):
     stored = call("POST", "/api/memory", raw=rb'{"text": "\ud83d\ude00"}').body
     assert stored["text"] == "\N{GRINNING FACE}"
     call.ok("DELETE", f"/api/memory/{stored['id']}")
 
 
-def test_a_body_that_is_no_json_is_refused(call):
+def test_a_body_that_is_no_json_of_the_right_shape_is_refused(call):
     for body in [
         b"\xff", b'{"text": "\xed\xa0\x80"}', b'{"text": "\xc3"}',
         b"", b" ", b"{", b"nonsense", b"{'text': 1}", b'{"text": "x"} x', b"\0", b'{"text": "x",}',
     ]:  # fmt: skip
         assert call("POST", "/api/memory", raw=body).refusal() == (400, "invalid", None)
-
-
-def test_json_of_another_shape_is_refused(call):
     for target in ("/api/memory", "/api/memory/batch", "/api/recall", "/api/metadata"):
         for body in (b"null", b"[]", b'"x"', b"1", b"true", b"[[]]"):
             assert call("POST", target, raw=body).refusal()[:2] == (400, "invalid"), target
-
-
-def test_ten_thousand_levels_of_json_are_refused(call):
     for body in [
         b"[" * DEEP,
         b"[" * DEEP + b"]" * DEEP,
@@ -161,6 +150,13 @@ def test_ten_thousand_levels_of_json_are_refused(call):
     ]:
         for method, target in (("POST", "/api/memory"), ("PUT", "/api/hot/identity")):
             assert call(method, target, raw=body).refusal()[:2] == (400, "invalid")
+    for twice, field in [
+        (b'{"text": "one", "text": "two"}', "text"),
+        (b'{"text": "one", "te\\u0078t": "two"}', "text"),
+        (b'{"text": "x", "data": {"a": 1, "a": 2}}', "a"),
+        (b'{"memories": [], "memories": [{"text": "x"}]}', "memories"),
+    ]:
+        assert call("POST", "/api/memory", raw=twice).refusal() == (400, "invalid", field)
 
 
 def test_nested_data_is_either_refused_or_can_be_read_back(call, eventually):
@@ -177,18 +173,6 @@ def test_nested_data_is_either_refused_or_can_be_read_back(call, eventually):
     assert edge >= 32
     status = lambda: call.ok("GET", "/api/status")["agents"][call.agent]  # noqa: E731
     eventually(lambda: not status()["state_files_pending"], "the state files are written")
-
-
-def test_a_key_named_twice_is_refused(call):
-    for body in [
-        b'{"text": "one", "text": "two"}',
-        b'{"text": "one", "te\\u0078t": "two"}',
-        b'{"text": "x", "data": {"a": 1, "a": 2}}',
-        b'{"memories": [], "memories": [{"text": "x"}]}',
-    ]:
-        status, code, field = call("POST", "/api/memory", raw=body).refusal()
-        assert (status, code) == (400, "invalid")
-        assert field in {"text", "a", "memories"}
 
 
 def test_numbers_that_nothing_can_hold_are_refused_everywhere(call):
@@ -267,7 +251,7 @@ def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
     assert not shared_daemon.folder(call.agent).exists()
 
 
-def test_an_unknown_id_is_not_found(call):
+def test_an_unknown_id_key_or_category_is_not_found(call):
     for key in (
         "0123456789abcdef", "abc", "%00", "a%2F..%2Fb", "'%20OR%201=1", "x" * 3000, "%25",
     ):  # fmt: skip
@@ -277,13 +261,11 @@ def test_an_unknown_id_is_not_found(call):
             call("POST", f"{target}/reinforce"),
         ):  # fmt: skip
             assert refused.refusal() == (404, "not_found", "id"), key
-
-
-def test_unknown_keys_and_categories_are_not_found(call):
-    assert call("GET", "/api/kv/other").refusal() == (404, "not_found", "key")
-    assert call("DELETE", "/api/kv/other").refusal() == (404, "not_found", "key")
-    assert call("DELETE", "/api/tree?path=none").refusal() == (404, "not_found", "path")
-    assert call("DELETE", "/api/hot/task?name=none").refusal() == (404, "not_found", "name")
+    for method, target, field in (
+        ("GET", "/api/kv/other", "key"), ("DELETE", "/api/kv/other", "key"),
+        ("DELETE", "/api/tree?path=none", "path"), ("DELETE", "/api/hot/task?name=none", "name"),
+    ):  # fmt: skip
+        assert call(method, target).refusal() == (404, "not_found", field)
 
 
 # Batches
@@ -391,25 +373,19 @@ def test_what_a_path_takes_instead_is_told(call):
     assert "GET" in refused.body["error"]["message"]
 
 
-def test_a_path_that_is_no_utf8_is_refused(call):
+def test_a_path_that_is_no_utf8_and_an_event_id_that_is_no_number_are_refused(call, wire):
     for part in ["%FF", "%ED%A0%80", "%C3%28", "%C0%AE%C0%AE"]:
         assert call("PUT", f"/api/kv/{part}", {"value": "v"}).refusal()[:2] == (400, "invalid")
         assert call("GET", f"/api/memory/{part}").refusal()[:2] == (400, "invalid")
-
-
-def test_raw_bytes_in_a_path_get_an_error_in_json(wire):
-    for target in (b"/api/kv/\xff", b"/\xff\xfe", b"/api/memory?category=\xff", b"/\xc3\xa9"):
+    raw = (b"/api/kv/\xff", b"/\xff\xfe", b"/api/memory?category=\xff", b"/\xc3\xa9")
+    ids = ["x", "-1", "1.5", "²", "٣", "9" * 40, ""]
+    for target, header, statuses in (
+        *((target, b"", {400, 404}) for target in raw),
+        *((b"/api/events", b"Last-Event-ID: %s\r\n" % one.encode(), {400}) for one in ids),
+    ):
         connection = wire()
-        connection.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert connection.answer().refusal()[0] in {400, 404}
-
-
-def test_a_last_event_id_that_is_no_number_is_refused(wire):
-    for event_id in ["x", "-1", "1.5", "²", "٣", "9" * 40, ""]:
-        connection = wire()
-        head = f"GET /api/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {event_id}\r\n\r\n"
-        connection.send(head.encode())
-        assert connection.answer().refusal()[:2] == (400, "invalid")
+        connection.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n" + header + b"\r\n")
+        assert connection.answer().refusal()[0] in statuses
 
 
 # The wire
@@ -571,14 +547,11 @@ def test_expect_continue_is_answered_before_the_body_is_sent(call, wire):
     call.ok("DELETE", f"/api/memory/{stored.body['id']}")
 
 
-def test_http_1_0_is_answered_and_closed(wire):
+def test_http_1_0_is_answered_and_closed_and_an_upgrade_is_ignored(wire):
     connection = wire()
     connection.send(b"GET /api/health HTTP/1.0\r\n\r\n")
     assert connection.answer().body == {"status": "ok"}
     assert connection.closed()
-
-
-def test_an_upgrade_is_ignored(wire):
     for headers in (
         b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
         b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n",
@@ -613,18 +586,17 @@ def trickle(connection: Any, data: bytes) -> None:
             return
 
 
-def test_a_head_that_trickles_in_is_cut_off(hasty, wire):
+@pytest.mark.parametrize(("at_once", "slowly"), [
+    (b"", b"GET /api/status HTTP/1.1\r\nHost: x"),
+    (b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n",
+     b'{"text": "a memory th'),
+], ids=["head", "body"])  # fmt: skip
+def test_what_trickles_in_is_cut_off(hasty, wire, at_once, slowly):
     connection = wire(hasty.socket)
-    trickle(connection, b"GET /api/status HTTP/1.1\r\nHost: x")
+    connection.send(at_once)
+    trickle(connection, slowly)
     assert connection.answer().refusal() == (408, "timeout", None)
     assert connection.closed()
-
-
-def test_a_body_that_trickles_in_is_cut_off(hasty, wire):
-    connection = wire(hasty.socket)
-    connection.send(b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n")
-    trickle(connection, b'{"text": "a memory th')
-    assert connection.answer().refusal() == (408, "timeout", None)
 
 
 def test_a_second_request_that_trickles_in_is_cut_off(hasty, wire):
