@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,11 @@ def pending(number: int) -> list[Pending]:
     return made
 
 
-async def push(remote: Remote, *agents: str, number: int = 3) -> None:
+async def push(remote: Remote, *agents: str, rows: Sequence[Pending] = ()) -> None:
     for agent in agents:
         replica = Replica(remote, agent)
         await replica.prepare(time.time())
-        await replica.push(pending(number), Device("d", "d"), 0, time.time())
+        await replica.push(rows or pending(3), Device("d", "d"), 0, time.time())
     await remote.close()
 
 
@@ -92,7 +93,7 @@ def test_a_bare_machine_gets_its_memories_back(replica, make_daemon):
 
 def test_of_many_memories_the_newest_are_found_at_once_and_the_others_soon(tmp_path, make_daemon):
     url = f"file:{tmp_path / 'replica.db'}"
-    asyncio.run(push(FileRemote(tmp_path / "replica.db"), "default", number=3000))
+    asyncio.run(push(FileRemote(tmp_path / "replica.db"), "default", rows=pending(3000)))
     daemon = make_daemon()
     out, _ = run("restore", "--url", url, "--to", daemon.state)
     assert "the daemon indexes 2,000 older memories in the background, the newest first" in out
@@ -125,15 +126,7 @@ def test_a_restored_memory_counts_its_categories_and_has_its_best_memories_warm(
         data |= {"text": each.row.data["text"], "created_at": time.time(), "updated_at": 1e9}
         row = msgspec.structs.replace(each.row, data=dict(sorted(data.items())))
         made.append(Pending(row, version_of(row) or "", None))
-
-    async def fill() -> None:
-        remote = FileRemote(tmp_path / "replica.db")
-        replica = Replica(remote, "default")
-        await replica.prepare(time.time())
-        await replica.push(made, Device("d", "d"), 0, time.time())
-        await remote.close()
-
-    asyncio.run(fill())
+    asyncio.run(push(FileRemote(tmp_path / "replica.db"), "default", rows=made))
     daemon = make_daemon()
     run("restore", "--url", f"file:{tmp_path / 'replica.db'}", "--to", daemon.state)
     with daemon.start().client() as client:
@@ -249,26 +242,19 @@ def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded, tmp_path):
     assert "memories  3" in run(*words)[0]
 
 
-def unreachable() -> str:
-    """Where no database answers."""
-    return f"http://127.0.0.1:{free_port()}"
-
-
 def test_a_person_waits_five_minutes_unless_told_otherwise(tmp_path):
-    words = ["restore", "--url", unreachable(), "--to", str(tmp_path), "--auth-token", "x"]
+    words = ["restore", "--url", f"http://127.0.0.1:{free_port()}", "--to", str(tmp_path)]
     ours, theirs = pty.openpty()
-    with subprocess.Popen([*COMMAND, *words], stdin=theirs, stderr=theirs) as process:
+    with subprocess.Popen(
+        [*COMMAND, *words, "--auth-token", "x"], stdin=theirs, stderr=theirs
+    ) as process:
         os.close(theirs)
         told = read_until(ours, b"next try").decode()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     os.close(ours)
     assert re.search(r"waiting for the replica, for up to (2\d\d|300) s \(Ctrl-C", told)
-
-
-def test_who_does_not_want_to_wait_says_so(tmp_path):
-    words = ("restore", "--url", unreachable(), "--to", tmp_path / "state", "--wait", "0")
-    assert "the replica: cannot reach the remote" in run(*words, code=4)[1]
+    assert "the replica: cannot reach the remote" in run(*words, "--wait", "0", code=4)[1]
 
 
 def test_an_archive_is_restored_by_the_same_verb(daemon, tmp_path):
@@ -317,24 +303,31 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(make_daemon, tmp_path):
         assert db.execute("SELECT count(*) FROM rows WHERE data LIKE '%ink%'").fetchone() == (0,)
 
 
-def test_rows_of_no_sense_are_left_out_alone(replica, tmp_path):
-    nonsense = {
-        "broken": "{",
-        "typed": '{"text":5}',
-        "deep": "[" * 5000 + "]" * 5000,
-        "far": '{"text":"x","created_at":1,"updated_at":1}',
-        # Only the database refuses it, when the rows beside it are there already.
-        "large": f'{{"text":"x","created_at":1,"updated_at":1,"position":{2**63}}}',
-    }
+def add(replica: str, rows: dict[str, tuple[str, str]]) -> None:
+    """Put memories behind the three of the default agent: data and clocks, as JSON."""
     with closing(sqlite3.connect(replica.removeprefix("file:"), isolation_level=None)) as db:
-        for place, (key, data) in enumerate(nonsense.items(), 4):
-            clocks = '{"at":[4611686018427387904,"d"]}' if key == "far" else '{"at":[1,"d"]}'
-            version = digest(data, clocks)
+        for place, (key, (data, clocks)) in enumerate(rows.items(), 4):
             db.execute(
                 "INSERT INTO rows VALUES ('default', 'memory', ?, ?, ?, 'd', ?, ?)",
-                (key, place, version, data, clocks),
+                (key, place, digest(data, clocks), data, clocks),
             )
-        db.execute("UPDATE replica_clock SET seq = 8 WHERE agent_id = 'default'")
+        sql = "UPDATE replica_clock SET seq = ? WHERE agent_id = 'default'"
+        db.execute(sql, (3 + len(rows),))
+
+
+CLOCKS = '{"at":[1,"d"]}'
+
+
+def test_rows_of_no_sense_are_left_out_alone(replica, tmp_path):
+    memory = '{"text":"x","created_at":1,"updated_at":1%s}'
+    add(replica, {
+        "broken": ("{", CLOCKS),
+        "typed": ('{"text":5}', CLOCKS),
+        "deep": ("[" * 5000 + "]" * 5000, CLOCKS),
+        "far": (memory % "", '{"at":[4611686018427387904,"d"]}'),
+        # Only the database refuses it, when the rows beside it are there already.
+        "large": (memory % f',"position":{2**63}', CLOCKS),
+    })  # fmt: skip
     words = ("restore", "--url", replica, "--to", tmp_path / "state", "--agent-id", "default")
     _, err = run(*words, code=1)
     assert "cannot restore all of 'default': 5 rows are damaged on the replica" in err
@@ -349,13 +342,7 @@ def test_rows_of_no_sense_are_left_out_alone(replica, tmp_path):
 
 def test_what_another_release_writes_otherwise_is_the_same(replica, tmp_path):
     data = '{"created_at":1,"importance":1,"tags":["b","a"],"text":"x","updated_at":1,"new":[1]}'
-    clocks = '{"at":[1,"d"]}'
-    with closing(sqlite3.connect(replica.removeprefix("file:"), isolation_level=None)) as db:
-        db.execute(
-            "INSERT INTO rows VALUES ('default', 'memory', 'm', 4, ?, 'd', ?, ?)",
-            (digest(data, clocks), data, clocks),
-        )
-        db.execute("UPDATE replica_clock SET seq = 4 WHERE agent_id = 'default'")
+    add(replica, {"m": (data, CLOCKS)})
     words = ("restore", "--url", replica, "--to", tmp_path / "state", "--agent-id", "default")
     assert "memories  4\n" in run(*words)[0]
 

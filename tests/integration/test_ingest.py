@@ -172,21 +172,15 @@ async def test_a_dry_run_tells_the_same_and_stores_nothing(notes):
     assert {fact.id for fact in dry.facts} == {UNSET}
 
 
-async def test_headings_lead_to_the_configured_categories(notes):
+async def test_a_fact_is_of_its_day_and_in_the_category_of_its_heading(notes):
     notes.write("## Boat\n- [x] Ordered the new mainsail\n## Deep\n- [x] Went further than ever\n")
-    await notes.take_in(categories={"boat": "projects/boat", "deep": "a/b/c/d/e/f"})
-    found = {memory.text.split()[0]: memory.category for memory in (await notes.all()).values()}
-    assert found == {"Ordered": "projects/boat", "Went": "a/b/c/d"}
-
-
-async def test_a_fact_is_of_its_day(notes):
-    notes.write("- [x] Did something today at last\n")
     notes.write("- [x] Did something else yesterday\n", "2026-11-20.md")
-    await notes.take_in()
-    found = {memory.text.split()[-1]: memory for memory in (await notes.all()).values()}
-    assert found["last"].created_at == NOW
-    assert found["yesterday"].created_at == NOW - DAY + 3600
-    assert found["yesterday"].updated_at == NOW
+    await notes.take_in(categories={"boat": "projects/boat", "deep": "a/b/c/d/e/f"})
+    found = {memory.text.split()[0]: memory for memory in (await notes.all()).values()}
+    assert found["Ordered"].category == "projects/boat"
+    assert found["Went"].category == "a/b/c/d"
+    assert found["Went"].created_at == found["Did"].updated_at == NOW
+    assert found["Did"].created_at == NOW - DAY + 3600
 
 
 async def test_notes_of_a_pause_are_read_too(notes):
@@ -199,12 +193,16 @@ async def test_notes_of_a_pause_are_read_too(notes):
 # Each fact once
 
 
-async def test_an_unchanged_note_is_not_read_again(notes):
-    notes.write(EVOCLAW)
+async def test_a_note_is_read_again_once_it_changed_and_gives_what_is_new_in_it(notes):
+    notes.write("- [x] Ordered the new mainsail\n- [x] Painted the hull in green\n")
     await notes.take_in()
     again = await notes.take_in()
-    assert counts(again) == (8, 0, 8)
+    assert counts(again) == (2, 0, 2)
     assert [file.status for file in again.files] == ["unchanged"]
+    notes.write("## Boat\n- [x] Painted the hull in green\n- [x] Sold the old outboard motor\n")
+    again = await notes.take_in()
+    assert [fact.text for fact in again.facts] == ["Sold the old outboard motor"]
+    assert len(await notes.texts()) == 3
 
 
 async def test_words_in_any_script_are_recognised(notes):
@@ -217,15 +215,6 @@ async def test_words_in_any_script_are_recognised(notes):
         await notes.add(line, f"known{number}")
     notes.write("".join(f"- [x] {line}\n" for line in lines))
     assert counts(await notes.take_in()) == (3, 0, 3)
-
-
-async def test_a_changed_note_gives_what_is_new_in_it_and_takes_nothing_away(notes):
-    notes.write("- [x] Ordered the new mainsail\n- [x] Painted the hull in green\n")
-    await notes.take_in()
-    notes.write("## Boat\n- [x] Painted the hull in green\n- [x] Sold the old outboard motor\n")
-    again = await notes.take_in()
-    assert [fact.text for fact in again.facts] == ["Sold the old outboard motor"]
-    assert len(await notes.texts()) == 3
 
 
 async def test_what_was_forgotten_does_not_come_back_but_may_be_told_again(notes):

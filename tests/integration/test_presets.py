@@ -40,37 +40,21 @@ def by_tool(call: Any, **weights: float) -> list[dict[str, Any]]:
     return [{**one, "text": one["content"]} for one in answer["results"]]
 
 
-@pytest.mark.parametrize("search", [by_api, by_tool])
-def test_weights_lose_no_match(shelf, search):
-    for weights in ({}, {"semantic": 0, "recency": 1}, {"semantic": 0.001, "importance": 5}):
-        assert {one["text"] for one in search(shelf, **weights)} == {*TEXTS}
-
-
-@pytest.mark.parametrize("search", [by_api, by_tool])
-def test_recency_alone_puts_the_last_change_first(shelf, search):
-    results = search(shelf, semantic=0, recency=1, importance=0)
-    assert [one["text"] for one in results] == [TEXTS[1], *reversed(TEXTS[2:]), TEXTS[0]]
-
-
-@pytest.mark.parametrize("search", [by_api, by_tool])
-def test_the_score_is_the_composite(shelf, search):
-    results = search(shelf, semantic=0, recency=1, importance=2)
-    assert [one["score"] for one in results] == pytest.approx(
-        [1 + 2 * (0.4 if one["text"] == TEXTS[1] else 0.6) for one in results], abs=1e-3
-    )
-    scores = [one["score"] for one in search(shelf)]
-    assert scores == sorted(scores, reverse=True)
-    assert scores[0] == pytest.approx(0.6 + 0.2 + 0.2 * 0.6, abs=1e-3)
-
-
-def test_scalyclaws_search_path_ranks_by_its_formula(shelf):
-    results = shelf.ok("GET", "/api/memory/search?q=ferry+northern+harbour&topK=20")["results"]
-    assert [one["score"] for one in results] == pytest.approx(
-        [one["score"] for one in by_tool(shelf)], abs=1e-3
-    )
-
-
-def test_tiny_claws_weights_can_be_changed_too(shelf):
+def test_scalyclaws_weights_lose_no_match_and_the_score_is_their_composite(shelf):
+    for search in (by_api, by_tool):
+        for weights in ({}, {"semantic": 0, "recency": 1}, {"semantic": 0.001, "importance": 5}):
+            assert {one["text"] for one in search(shelf, **weights)} == {*TEXTS}
+        newest = search(shelf, semantic=0, recency=1, importance=0)
+        assert [one["text"] for one in newest] == [TEXTS[1], *reversed(TEXTS[2:]), TEXTS[0]]
+        results = search(shelf, semantic=0, recency=1, importance=2)
+        assert [one["score"] for one in results] == pytest.approx(
+            [1 + 2 * (0.4 if one["text"] == TEXTS[1] else 0.6) for one in results], abs=1e-3
+        )
+        scores = [one["score"] for one in search(shelf)]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] == pytest.approx(0.6 + 0.2 + 0.2 * 0.6, abs=1e-3)
+    found = shelf.ok("GET", "/api/memory/search?q=ferry+northern+harbour&topK=20")["results"]
+    assert [one["score"] for one in found] == pytest.approx(scores, abs=1e-3)
     body = {"query": QUESTION, "limit": 20, "preset": "tinyclaw"}
     weights = {"match": 0, "recency": 0, "importance": 1}
     results = shelf.ok("POST", "/api/recall", {**body, "weights": weights})["results"]
@@ -120,21 +104,25 @@ def test_tiny_claws_events_are_stored_and_found_for_their_user(call):
     assert call.total() == 1
 
 
-def test_a_user_that_is_no_agent_is_refused(call):
-    for user in ("../x", "a:b", ""):
-        body = {"userId": user, "type": "fact_stored", "content": "x"}
-        assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "userId")
-
-
-def test_a_parameter_that_is_not_among_those_allowed_names_them(call):
+def test_what_another_system_would_not_take_either_is_refused(call):
+    turn = {"type": "fact_stored", "content": "x"}
+    refusals = {}
+    for path, body, field in (
+        *(("/api/memory", turn | {"userId": user}, "userId") for user in ("../x", "a:b", "")),
+        ("/api/recall", {"query": "x", "weights": {"match": 1, "semantic": 1}}, "weights"),
+        ("/api/memory", {"type": "semantic", "subject": "note"}, "text"),
+        ("/api/memory", {"content": "x", "ttl": "nonsense"}, "ttl"),
+        ("/api/memory", {"text": "x", "expires": "nonsense"}, "expires"),
+        ("/api/memory", {"content": "  "}, "content"),
+    ):
+        refused = call("POST", path, body)
+        assert refused.refusal() == (400, "invalid", field), body
+        refusals[field] = refused.body["error"]["message"]
+    for field in ("ttl", "expires", "content"):
+        assert f"'{field}'" in refusals[field]
     refused = call("GET", "/api/memory?tier=lukewarm")
     assert refused.refusal() == (400, "invalid", "tier")
     assert "one of cold, frozen, hot, warm (got 'lukewarm')" in refused.body["error"]["message"]
-
-
-def test_a_weight_has_one_name_at_a_time(call):
-    body = {"query": "x", "weights": {"match": 1, "semantic": 1}}
-    assert call("POST", "/api/recall", body).refusal() == (400, "invalid", "weights")
 
 
 def remember(call: Any, content: str, **fields: Any) -> str:
@@ -165,15 +153,11 @@ def test_a_memory_is_stored_read_changed_and_deleted(call):
     assert call("PUT", f"/api/memory/{key}", {"subject": "x"}).status == 404
 
 
-def test_a_list_comes_under_results(call):
-    remember(call, "one")
+def test_a_list_comes_under_results_and_what_was_found_counts_as_used(call, eventually):
+    key = remember(call, "the tide table")
     remember(call, "two")
     results = call.ok("GET", "/api/memory")["results"]
-    assert [memory["content"] for memory in results] == ["two", "one"]
-
-
-def test_what_was_found_counts_as_used(call, eventually):
-    key = remember(call, "the tide table")
+    assert [memory["content"] for memory in results] == ["two", "the tide table"]
     call.ok("GET", "/api/memory/search?q=tide")
     eventually(
         lambda: call.ok("GET", f"/api/memory/{key}")["access_count"] == 1, "the use is counted"
@@ -190,16 +174,3 @@ def test_an_integer_from_2_to_10_is_scalyclaws_scale(call):
         assert call.ok("PUT", f"/api/memory/{key}", {"importance": given})["importance"] == kept
         batch = call.ok("POST", "/api/memory/batch", {"memories": [memory], "force": True})
         assert batch["results"][0]["importance"] == kept
-
-
-def test_a_memory_without_content_is_refused(call):
-    for fields, field in (
-        ({"content": "x", "ttl": "nonsense"}, "ttl"),
-        ({"text": "x", "expires": "nonsense"}, "expires"),
-        ({"content": "  "}, "content"),
-    ):
-        error = call("POST", "/api/memory", fields).body["error"]
-        assert error["field"] == field
-        assert f"'{field}'" in error["message"]
-    refused = call("POST", "/api/memory", {"type": "semantic", "subject": "note"})
-    assert refused.refusal() == (400, "invalid", "text")

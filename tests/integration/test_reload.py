@@ -134,20 +134,18 @@ def test_what_needs_a_restart_is_named_and_the_rest_taken_over(configured, event
     eventually(lambda: configured.problems() == {}, "nothing waits for a restart any more")
 
 
-def test_a_grant_is_taken_over_and_taken_back(configured, eventually):
-    configured.write({"access": {"users": {"54001": "read"}}})
+def test_a_grant_is_taken_over_and_a_file_that_goes_away_shows_until_it_is_back(
+    configured, eventually
+):
+    configured.write({"warm": {"max_kb": 20}, "access": {"users": {"54001": "read"}}})
     log = configured.daemon.log
     eventually(lambda: "access.users.54001" in log.read_text(), "it is in force")
-    configured.write({"access": {"users": {}}})
-    eventually(lambda: log.read_text().count("access.users.54001") == 2, "it is taken back")
-
-
-def test_a_file_that_goes_away_shows_and_its_return_mends_it(configured, eventually):
     configured.file.unlink()
     eventually(lambda: "config_invalid" in configured.problems(), "the fault shows")
     assert configured.warm_kb() == 20
-    configured.write({"warm": {"max_kb": 22}})
+    configured.write({"warm": {"max_kb": 22}, "access": {"users": {}}})
     eventually(lambda: configured.warm_kb() == 22, "the file is in force again")
+    assert log.read_text().count("access.users.54001") == 2
     assert configured.problems() == {}
 
 

@@ -38,11 +38,15 @@ def docs(daemon: Daemon, tmp_path: Path, request: pytest.FixtureRequest) -> Call
 BOATS = "# Boats\n\n" + "Some words about boats.\n" * 60 + "\n## Sails\n\nRed sails are seen.\n"
 
 
-async def test_files_are_listed_with_their_chunks(daemon, docs):
-    docs("list", boats=BOATS, tides="# Tides\n\nHigh at noon.\n")
+async def test_files_are_listed_looked_at_on_request_and_a_new_one_appears_by_itself(daemon, docs):
+    folder = docs("list", boats=BOATS, tides="# Tides\n\nHigh at noon.\n")
     async with terminal(daemon, "files", "list") as term:
         await term.see("docs/boats.md", "docs/tides.md", "✓ up to date")
         assert term.view.copied().endswith("boats.md")
+        await term.press("r")
+        await term.hear("looked at")
+        (folder / "moon.md").write_text("# Moon\n\nIt is full.\n")
+        await term.see("docs/moon.md")
 
 
 async def test_what_is_not_indexed_is_listed_with_the_reason(daemon, docs):
@@ -84,6 +88,10 @@ async def test_a_path_is_added_and_removed_and_both_are_undone(daemon, docs, tmp
     async with terminal(daemon, "files", "paths") as term:
         await term.press("a")
         await term.see("Watch a folder")
+        await term.paste("/does/not/exist")
+        await term.see("Watch a folder", "'/does/not/exist'")
+        await term.press("escape", "a")
+        await term.see("Watch a folder")
         await term.paste(str(tmp_path / "more"))
         await term.hear("u undoes it")
         await term.see("more/stars.md")
@@ -97,27 +105,3 @@ async def test_a_path_is_added_and_removed_and_both_are_undone(daemon, docs, tmp
         await term.hear("no longer watching")
         await term.press("u")
         await term.until(lambda: watched() == {"docs"}, "that is undone")
-
-
-async def test_a_path_that_does_not_exist_is_refused_in_words(daemon):
-    with daemon.client("wrong") as client:
-        client.store("something")
-    async with terminal(daemon, "files", "wrong") as term:
-        await term.press("a")
-        await term.see("Watch a folder")
-        await term.paste("/does/not/exist")
-        await term.see("Watch a folder", "'/does/not/exist'")
-
-
-async def test_every_file_is_looked_at_on_request(daemon, docs):
-    docs("look", tides="# Tides\n", boats=BOATS)
-    async with terminal(daemon, "files", "look") as term:
-        await term.press("r")
-        await term.hear("looked at")
-
-
-async def test_a_new_file_appears_by_itself(daemon, docs):
-    folder = docs("live", tides="# Tides\n")
-    async with terminal(daemon, "files", "live") as term:
-        (folder / "moon.md").write_text("# Moon\n\nIt is full.\n")
-        await term.see("docs/moon.md")

@@ -103,7 +103,7 @@ async def test_an_entry_of_each_section_is_removed_and_undone(daemon, client):
             await term.until(lambda: state(client) == before, f"{name} is as before")
 
 
-async def test_an_entry_is_added_and_undone(daemon, client):
+async def test_an_entry_is_added_and_undone_and_a_value_that_is_no_json_refused(daemon, client):
     async with opened(daemon, client) as term:
         await choose(term, "write the runbook")
         await term.press("a", "enter")
@@ -115,11 +115,7 @@ async def test_an_entry_is_added_and_undone(daemon, client):
         ]
         await term.undo()
         await term.miss("rotate")
-
-
-async def test_a_value_that_is_no_json_is_refused_in_the_form(daemon, client):
-    before = state(client)
-    async with opened(daemon, client) as term:
+        before = state(client)
         await choose(term, "wishes")
         await term.press("e")
         term.app.screen.query_one("#field-value").text = "[broken"

@@ -73,7 +73,7 @@ def begun(daemon: Daemon, agent: str) -> Client:
     return client
 
 
-async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop):
+async def test_what_waits_is_counted_by_kind_and_sent_on_request_and_a_restore_is_rehearsed(laptop):
     with begun(laptop, "sender") as client:
         client.store("Ana prefers tea")
         client.store("Ben prefers coffee")
@@ -87,6 +87,12 @@ async def test_what_waits_is_counted_by_kind_and_sent_on_request(laptop):
             await term.miss("changes to send")
             status = client.sync_status()
             assert (status.queued, status.rounds[0].sent) == (0, table.rows[0].sent)
+            await term.press("v")
+            await term.hear("a restore would bring back")
+            await term.see("✓ verified ")
+        proof = client.sync_status().verification
+        assert proof is not None
+        assert proof.verified
 
 
 async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(laptop, desktop):
@@ -119,18 +125,6 @@ async def test_a_conflict_that_somebody_has_looked_at_is_shown_no_longer(laptop,
         here.sync()
         there.sync()
         assert there.sync_status().lost_values == 0
-
-
-async def test_a_restore_is_rehearsed(laptop):
-    with begun(laptop, "rehearsed") as client:
-        async with terminal(laptop, "sync", "rehearsed") as term:
-            await term.see("not verified yet")
-            await term.press("v")
-            await term.hear("a restore would bring back")
-            await term.see("✓ verified ")
-        proof = client.sync_status().verification
-        assert proof is not None
-        assert proof.verified
 
 
 async def test_devices_are_listed_and_one_is_retired_and_used_again(laptop, desktop):

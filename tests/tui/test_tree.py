@@ -74,6 +74,12 @@ async def test_a_category_is_added_with_its_parents_and_undone(daemon, client):
     client.tree_add("projects")
     async with opened(daemon, client) as term:
         await term.press("a")
+        await term.pilot.press(*"a/b/c/d/e/f")
+        await term.pilot.press("ctrl+s")
+        await term.until(
+            lambda: term.app.screen.query_one("#fault").display, "the form says what is wrong"
+        )
+        assert paths(client) == {"projects"}
         await term.fill(path="projects/boat/sails", desc="what [bold]drives[/] it")
         assert paths(client) == {"projects", "projects/boat", "projects/boat/sails"}
         await choose(term, "projects/boat/sails")
@@ -82,21 +88,17 @@ async def test_a_category_is_added_with_its_parents_and_undone(daemon, client):
         await term.until(lambda: paths(client) == {"projects"}, "it is gone, with its parents")
 
 
-async def test_what_cannot_be_added_is_said_in_the_form(daemon, client):
-    async with opened(daemon, client) as term:
-        await term.press("a")
-        await term.pilot.press(*"a/b/c/d/e/f")
-        await term.pilot.press("ctrl+s")
-        await term.until(
-            lambda: term.app.screen.query_one("#fault").display, "the form says what is wrong"
-        )
-        assert paths(client) == set()
-
-
-async def test_a_category_is_renamed_with_its_memories_and_undone(daemon, client):
+async def test_a_category_is_described_and_renamed_with_its_memories_and_undone(daemon, client):
     key = client.store("sails", category="boat/gear").id
+    client.tree_add("boat", "the ketch")
     async with opened(daemon, client) as term:
         await choose(term, "boat")
+        await term.press("e")
+        await term.fill(desc="the yawl")
+        await term.see("the yawl")
+        await term.undo()
+        await term.see("the ketch")
+        assert client.tree().tree["boat"]["desc"] == "the ketch"
         await term.press("r")
         await term.see("1 memory goes along")
         await term.fill(to="fleet/ketch")
@@ -107,42 +109,20 @@ async def test_a_category_is_renamed_with_its_memories_and_undone(daemon, client
         assert client.get(key).category == "boat/gear"
 
 
-async def test_a_category_is_described_and_undone(daemon, client):
-    client.tree_add("boat", "the ketch")
-    async with opened(daemon, client) as term:
-        await choose(term, "boat")
-        await term.press("e")
-        await term.fill(desc="the yawl")
-        await term.see("the yawl")
-        await term.undo()
-        await term.see("the ketch")
-        assert client.tree().tree["boat"]["desc"] == "the ketch"
-
-
-async def test_a_category_without_memories_is_removed_and_undone(daemon, client):
+async def test_what_is_empty_is_removed_or_pruned_and_undone(daemon, client):
     client.tree_add("boat/gear", "sails and ropes")
     client.store("a house", category="house")
     async with opened(daemon, client) as term:
         await choose(term, "house")
         await term.press("d")
         await term.see("1 memory is filed there")
-        await choose(term, "boat")
-        await term.press("d")
-        await term.confirm("remove")
-        await term.until(lambda: paths(client) == {"house"}, "it is removed")
-        await term.undo()
-        await term.until(lambda: "boat/gear" in paths(client), "it is there again")
-        assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
-
-
-async def test_what_is_empty_and_unused_is_pruned_and_undone(daemon, client):
-    client.tree_add("boat/gear", "sails and ropes")
-    client.store("a house", category="house")
-    async with opened(daemon, client) as term:
-        await term.press("x")
-        await term.confirm("prune")
-        await term.see("pruned 2 categories")
-        assert paths(client) == {"house"}
-        await term.undo()
-        await term.until(lambda: "boat/gear" in paths(client), "they are there again")
-        assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
+        for key, word in (("d", "remove"), ("x", "prune")):
+            await choose(term, "boat")
+            await term.press(key)
+            await term.confirm(word)
+            await term.until(lambda: paths(client) == {"house"}, "it is removed")
+            if key == "x":
+                await term.see("pruned 2 categories")
+            await term.undo()
+            await term.until(lambda: "boat/gear" in paths(client), "it is there again")
+            assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
