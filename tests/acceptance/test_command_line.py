@@ -33,13 +33,13 @@ def test_store_gives_one_line_of_evoclaws_json(shell):
     )
     assert out.count("\n") == 1
     stored = json.loads(out)
-    assert set(stored) == {"id", "category", "tier", "metadata", "cold_synced"}
-    assert (stored["category"], stored["tier"], stored["cold_synced"]) == (
-        "projects/x", "hot", False,
-    )  # fmt: skip
-    assert "https://example.org/a" in stored["metadata"]["urls"]
-    assert "make deploy" in stored["metadata"]["commands"]
-    assert "/srv/x" in stored["metadata"]["paths"]
+    found = stored.pop("metadata")
+    assert stored.pop("id")
+    assert stored == {"category": "projects/x", "tier": "hot", "cold_synced": False}
+    for name, value in (
+        ("urls", "https://example.org/a"), ("commands", "make deploy"), ("paths", "/srv/x"),
+    ):  # fmt: skip
+        assert value in found[name]
 
 
 def test_every_field_arrives(shell):
@@ -65,12 +65,15 @@ def test_every_field_arrives(shell):
     assert refused.endswith("\n  give at least its first 4 characters\n")
 
 
-def test_retrieve_gives_evoclaws_records(shell):
+def test_retrieve_and_the_search_for_a_url_give_evoclaws_records(shell):
     shell.run("store", "The server runs Debian", "--category", "technical/server")
-    shell.run("store", "Lunch is at noon")
+    shell.run("store", "See https://Example.org/Guide for more")
     (found,) = shell.json("retrieve", "--query", "debian server", "--limit", "3")
     assert set(found) == RECORD | {"search_method", "relevance", "source", "sure"}
     assert found["text"] == "The server runs Debian"
+    got = shell.json("search-url", "--url", "example.ORG/guide")
+    assert (got["query"], got["results_count"]) == ("example.ORG/guide", 1)
+    assert set(got["results"][0]) == RECORD
 
 
 def test_retrieve_explains_each_relevance(shell):
@@ -263,7 +266,7 @@ def test_hot_is_changed_shown_and_rebuilt(shell):
     assert set(rebuilt) == {"output", "size_bytes", "max_bytes"}
 
 
-def test_the_tree_grows_shows_and_shrinks(shell):
+def test_the_tree_grows_shows_and_shrinks_and_refuses_as_evoclaw_does(shell):
     assert shell.json("tree", "--add", "projects/x", "The X") == {
         "path": "projects/x", "added": True,
     }  # fmt: skip
@@ -275,23 +278,17 @@ def test_the_tree_grows_shows_and_shrinks(shell):
     assert shell.json("tree")["nodes"] == 3
     assert shell.json("tree", "--remove", "projects/x") == {"path": "projects/x", "removed": True}
     assert isinstance(shell.json("tree", "--prune")["pruned"], int)
-
-
-@pytest.mark.parametrize(
-    ("words", "answer", "why"),
-    [
+    shell.run("store", "x", "--category", "used")
+    for words, answer, why in (
         (("--add", "a/b/c/d/e", "x"), {"path": "a/b/c/d/e", "added": False}, "5 levels"),
         (("--remove", "unknown"), {"path": "unknown", "removed": False}, "no category 'unknown'"),
         (("--remove", "root"), {"path": "root", "removed": False}, "cannot remove the root"),
         (("--remove", "used"), {"path": "used", "removed": False}, "memories are filed in it"),
-    ],
-)
-def test_what_the_tree_refuses_is_answered_as_evoclaw_does(shell, words, answer, why):
-    shell.run("store", "x", "--category", "used")
-    assert shell.json("tree", *words) == answer
-    done = shell.run("tree", *words, code=1)
-    assert done.stdout == ""
-    assert why in done.stderr
+    ):
+        assert shell.json("tree", *words) == answer
+        done = shell.run("tree", *words, code=1)
+        assert done.stdout == ""
+        assert why in done.stderr
 
 
 def test_categories_are_found_and_the_question_for_a_model_is_written(shell, tmp_path):
@@ -326,10 +323,16 @@ def test_numbers_agents_and_state_are_shown(shell):
     assert head.index("sync") < head.index("upkeep") < head.index("disk")
 
 
-def test_the_archive_is_searched(shell):
-    refused = shell.run("cold", "--init", code=1)
-    assert "is not replicated" in refused.stderr
+def test_what_is_refused_is_named_as_it_was_typed(shell):
     shell.run("store", "still warm")
+    for words, message in (
+        (("list", "--limit", "0"), "--limit: expected an integer of at least 1\n"),
+        (("experiences", "prune", "--min-weight=2"), "--min-weight: expected a number of"),
+        (("undo", "--by", "cli", "--since", "soon"), "'2h', '7d' or 'yesterday'"),
+        (("index", "add", "/"), "thermocline: cannot watch the whole file system"),
+        (("cold", "--init"), "is not replicated"),
+    ):
+        assert message in shell.run(*words, code=1).stderr
     assert shell.json("cold", "--query", "anything", "--limit", "3") == []
 
 
@@ -360,11 +363,13 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell):
     assert shell.json("history", "--conflicts")["results"] == []
 
 
-def test_the_history_of_all_says_which_memory_was_replaced_and_by_which(shell):
-    shell.run("store", "Maya lives in Bonn")
-    newer = shell.json("store", "Maya moved to Kiel")["id"]
-    told = shell.out("history")
-    assert f"Maya lives in Bonn: superseded_by: none → {newer}" in told
+def test_a_store_and_the_history_say_which_memory_was_replaced_and_by_which(shell):
+    old = shell.json("store", "Maya lives in Bonn")["id"]
+    lines = shell.out("store", "Maya moved to Kiel").splitlines()
+    assert lines[1:] == [f"replaces {old[:8]}: Maya lives in Bonn"]
+    newer = shell.json("list", "--limit", "1")["results"][0]["id"]
+    assert f"Maya lives in Bonn: superseded_by: none → {newer}" in shell.out("history")
+    assert shell.json("store", "Maya moved to Jena")["supersedes"] == [newer]
 
 
 def test_the_history_names_what_it_is_of_and_times_as_people_write_them(shell):
@@ -379,20 +384,24 @@ def test_the_history_names_what_it_is_of_and_times_as_people_write_them(shell):
     assert re.search(r" expires_at: \w+ \d\d  \d{4} → \w+ \d\d  \d{4}\n", said), said
 
 
-def test_the_name_of_a_file_in_place_of_a_text_is_pointed_out(shell, tmp_path):
+def test_metadata_is_extracted_without_storing_and_a_name_in_place_of_a_text_pointed_out(
+    shell, tmp_path
+):
     note = tmp_path / "note.md"
-    note.write_text("The office is in Oslo.")
-    done = shell.run("distill", str(note), "--rules")
+    note.write_text("Run `make test` in /srv/app/src, see https://example.org/x.")
+    got = shell.json("extract-metadata", "--file", note)
+    assert got["file"] == str(note)
+    assert got["metadata"]["urls"] == ["https://example.org/x"]
+    assert got["summary"]["urls_count"] == 1
+    assert "https://example.org/x" in shell.out(
+        "extract-metadata", "--file", "-", stdin=note.read_bytes()
+    )
+    note.write_text("Nothing to see.")
+    empty = shell.run("extract-metadata", "--file", note)
+    assert (empty.stdout, "no URL, command or path" in empty.stderr) == ("", True)
+    done = shell.run("distill", note, "--rules")
     assert f"--file {note} reads the file" in done.stderr
-    assert shell.run("distill", "--file", str(note), "--rules").stderr == ""
-
-
-def test_a_store_prints_which_memory_the_new_one_replaces(shell):
-    old = shell.json("store", "Maya lives in Bonn")["id"]
-    lines = shell.out("store", "Maya moved to Kiel").splitlines()
-    assert lines[1:] == [f"replaces {old[:8]}: Maya lives in Bonn"]
-    new = shell.json("list", "--limit", "1")["results"][0]["id"]
-    assert shell.json("store", "Maya moved to Jena")["supersedes"] == [new]
+    assert shell.run("distill", "--file", note, "--rules").stderr == ""
 
 
 def test_what_is_superseded_or_merged_is_marked_in_plain_lists(shell):
@@ -434,28 +443,6 @@ def test_pairs_are_set_read_listed_and_deleted(shell):
     assert shell.json("kv", "list", "a/")["total"] == 1
     assert shell.out("kv", "delete", "other") == "deleted other\n"
     shell.run("kv", "get", "other", code=1)
-
-
-def test_a_url_is_found_by_any_part_in_any_case(shell):
-    shell.run("store", "See https://Example.org/Guide for more")
-    got = shell.json("search-url", "--url", "example.ORG/guide")
-    assert (got["query"], got["results_count"]) == ("example.ORG/guide", 1)
-    assert set(got["results"][0]) == RECORD
-
-
-def test_metadata_is_extracted_without_storing(shell, tmp_path):
-    note = tmp_path / "note.md"
-    note.write_text("Run `make test` in /srv/app/src, see https://example.org/x.")
-    got = shell.json("extract-metadata", "--file", str(note))
-    assert got["file"] == str(note)
-    assert got["metadata"]["urls"] == ["https://example.org/x"]
-    assert got["summary"]["urls_count"] == 1
-    assert "https://example.org/x" in shell.out(
-        "extract-metadata", "--file", "-", stdin=note.read_bytes()
-    )
-    note.write_text("Nothing to see.")
-    empty = shell.run("extract-metadata", "--file", str(note))
-    assert (empty.stdout, "no URL, command or path" in empty.stderr) == ("", True)
 
 
 def test_events_are_followed_until_interrupted(shell):
@@ -501,20 +488,6 @@ def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell):
         refused = shell.run("--json", *words, code=1)
         assert refused.stderr == ""
         assert json.loads(refused.stdout)["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("list", "--limit", "0"), "--limit: expected an integer of at least 1\n"),
-        (("experiences", "prune", "--min-weight=2"), "--min-weight: expected a number of"),
-        (("undo", "--by", "cli", "--since", "soon"), "'2h', '7d' or 'yesterday'"),
-        (("index", "add", "/"), "thermocline: cannot watch the whole file system"),
-    ],
-)
-def test_what_is_refused_is_named_as_it_was_typed(shell, words, message):
-    shell.run("store", "x")
-    assert message in shell.run(*words, code=1).stderr
 
 
 def test_one_key_or_a_section_of_the_configuration_is_shown(shell):

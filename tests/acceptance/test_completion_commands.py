@@ -72,22 +72,17 @@ def complete(shell: str, scripts: Path, *words: str) -> set[str]:
 
 
 @pytest.mark.parametrize("shell", ASK)
-def test_a_shell_offers_verbs_options_and_values(shell, scripts):
+def test_a_shell_offers_verbs_options_values_and_files_where_one_is_wanted(shell, scripts):
     verbs = complete(shell, scripts, "re")
     assert {"retrieve", "restore", "reflect"} <= verbs
     assert {"--type", "--category", "--json"} <= complete(shell, scripts, "store", "--")
     assert {"semantic", "episodic", "procedural"} <= complete(shell, scripts, "store", "--type", "")
     assert {"bash", "zsh", "fish"} <= complete(shell, scripts, "completion", "")
-
-
-@pytest.mark.parametrize("shell", ["bash", "fish"])
-def test_a_shell_offers_files_where_a_file_is_wanted_and_nowhere_else(shell, scripts):
-    assert "fish" in complete(shell, scripts, "import", "fi")
-    assert complete(shell, scripts, "store", "--category", "fi") == set()
-
-
-def test_bash_finds_the_verb_behind_the_options_of_every_verb(scripts):
-    assert "retrieve" in complete("bash", scripts, "--agent-id", "x", "--json", "retr")
+    if shell != "zsh":
+        assert "fish" in complete(shell, scripts, "import", "fi")
+        assert complete(shell, scripts, "store", "--category", "fi") == set()
+    if shell == "bash":
+        assert "retrieve" in complete(shell, scripts, "--agent-id", "x", "--json", "retr")
 
 
 def test_an_unknown_shell_is_refused_by_name():

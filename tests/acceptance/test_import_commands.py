@@ -216,78 +216,86 @@ def test_rows_are_merged_by_their_stamps(shell, tmp_path):
     assert shell.json("kv", "get", "door")["value"] == "green"
 
 
-def test_a_file_without_a_single_row_is_refused(shell, tmp_path):
-    file = tmp_path / "other.jsonl"
-    file.write_text('{"id": "x1", "note": "Ana prefers tea"}\n')
-    refused = shell.run("import", "--format", "jsonl", str(file), code=1)
-    assert f"cannot import {file}: 1 line is no row" in refused.stderr
-
-
-def test_nothing_on_standard_input_is_said(shell):
+def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
+    files = {
+        "any.json": ('{"x": 1}', ["--format"]),
+        "notes.txt": ("- the boat is red\n", ["not JSON", "--format"]),
+        "missing": (None, ["missing"]),
+        "warm-memory.json": ('"text"', ["expected a list"]),
+    }
+    for name, (text, reasons) in files.items():
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        err = shell.run("import", tmp_path / name, code=1).stderr
+        assert all(reason in err for reason in reasons), err
+    with (tmp_path / "warm-memory.json").open("wb") as file:
+        file.truncate(1 << 30)
+    assert "more than" in shell.run("import", tmp_path / "warm-memory.json", code=1).stderr
+    rows = tmp_path / "other.jsonl"
+    rows.write_text('{"id": "x1", "note": "Ana prefers tea"}\n')
+    refused = shell.run("import", "--format", "jsonl", rows, code=1)
+    assert f"cannot import {rows}: 1 line is no row" in refused.stderr
     assert "standard input is empty" in shell.run("import", "-", stdin="", code=2).stderr
 
 
-def test_what_a_backup_has_deleted_does_not_count_as_stored(shell, tmp_path):
-    gone = shell.json("store", "gone by now")["id"]
-    shell.run("store", "here to stay")
-    shell.run("forget", gone)
-    shell.run("backup", str(tmp_path / "b.gz"))
-    taken = shell.json("--agent", "restored", "import", str(tmp_path / "b.gz"))
-    assert taken["stored"]["memory"] == 1
+def test_a_backup_is_merged_into_a_memory_that_goes_on(make_daemon, tmp_path):
+    one = Shell(make_daemon(name="one").start().socket, "default")
+    other = Shell(make_daemon(name="other").start().socket, "default")
+    kept = one.json("store", "Ana builds a boat")["id"]
+    gone = one.json("store", "Ana drinks tea")["id"]
+    one.run("forget", one.json("store", "gone by now")["id"])
+    one.run("kv", "set", "door", "blue")
+    file = tmp_path / "ana.tar.gz"
+    one.run("backup", file)
+    one.run("forget", gone)
+    one.run("update", kept, "--text", "Ana builds a plane")
+    mine = other.json("store", "Bob has a dog")["id"]
+    taken = other.json("import", file)
+    assert (taken["stored"]["memory"], taken["stored"]["pair"]) == (2, 1)
     assert taken["skipped"] == {"deleted where they come from": 1}
-    again = shell.out("--agent", "restored", "import", str(tmp_path / "b.gz"))
-    assert "nothing changed" in again
-
-
-def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
-    _, err = shell.run("import", written(tmp_path / "any.json", {"x": 1}), code=1)
-    assert "--format" in err
-    (tmp_path / "notes.txt").write_text("- the boat is red\n")
-    _, err = shell.run("import", str(tmp_path / "notes.txt"), code=1)
-    assert "not JSON" in err
-    assert "--format" in err
-    _, err = shell.run("import", str(tmp_path / "missing"), code=1)
-    assert "missing" in err
-    _, err = shell.run("import", written(tmp_path / "warm-memory.json", "text"), code=1)
-    assert "expected a list" in err
-    with (tmp_path / "warm-memory.json").open("wb") as file:
-        file.truncate(1 << 30)
-    _, err = shell.run("import", str(tmp_path / "warm-memory.json"), code=1)
-    assert "more than" in err
+    assert texts(other) == {
+        kept: "Ana builds a boat",
+        gone: "Ana drinks tea",
+        mine: "Bob has a dog",
+    }
+    assert "nothing changed" in other.out("import", file)
+    assert one.json("import", file)["stored"] == {}
+    assert texts(one) == {kept: "Ana builds a plane"}
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(file.read_bytes()[:-40])
+    assert "cut off" in other.run("import", broken, code=1).stderr
 
 
 def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(daemon, sqld):
     shell = Shell(daemon.socket)
 
-    async def fill(*statements: SqlStatement) -> None:
+    async def fill(*statements: tuple[Any, ...]) -> None:
         remote = await turso.connect(sqld.url, "any")
         try:
-            await remote.batch(statements)
+            await remote.batch([SqlStatement(*one) for one in statements])
         finally:
             await remote.close()
 
+    cold = (
+        "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL,"
+        " text TEXT NOT NULL, category TEXT NOT NULL, importance REAL DEFAULT 0.5,"
+        " created_at INTEGER NOT NULL, access_count INTEGER DEFAULT 0)"
+    )
+    critical = (
+        "CREATE TABLE critical_state (agent_id TEXT PRIMARY KEY, data TEXT NOT NULL,"
+        " updated_at INTEGER NOT NULL)"
+    )
+    insert = "INSERT INTO cold_memories VALUES (?, ?, ?, 'work/boat', 0.7, 1700000000, 2)"
+    state = json.dumps({"hot_state": HOT, "tree_nodes": TREE, "timestamp": 1, "odd": 2})
     asyncio.run(
         fill(
-            SqlStatement(
-                "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL,"
-                " text TEXT NOT NULL, category TEXT NOT NULL, importance REAL DEFAULT 0.5,"
-                " created_at INTEGER NOT NULL, access_count INTEGER DEFAULT 0)"
-            ),
-            SqlStatement(
-                "CREATE TABLE critical_state (agent_id TEXT PRIMARY KEY, data TEXT NOT NULL,"
-                " updated_at INTEGER NOT NULL)"
-            ),
+            (cold,),
+            (critical,),
             *(
-                SqlStatement(
-                    "INSERT INTO cold_memories VALUES (?, ?, ?, 'work/boat', 0.7, 1700000000, 2)",
-                    (f"m{number}", agent, f"fact {number} of {agent}"),
-                )
+                (insert, (f"m{number}", agent, f"fact {number} of {agent}"))
                 for number, agent in enumerate(("default", "default", "ada"))
             ),
-            SqlStatement(
-                "INSERT INTO critical_state VALUES ('default', ?, 1700000000)",
-                (json.dumps({"hot_state": HOT, "tree_nodes": TREE, "timestamp": 1, "odd": 2}),),
-            ),
+            ("INSERT INTO critical_state VALUES ('default', ?, 1700000000)", (state,)),
         )
     )
     words = ("import", "--url", sqld.url, "--auth-token", "any")
@@ -298,36 +306,7 @@ def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(daemon, 
     assert texts(shell) == {"m0": "fact 0 of default", "m1": "fact 1 of default"}
     assert shell.json("get", "m0")["access_count"] == 2
     assert shell.json(*words)["stored"] == {}
-    late = ("m3", "default", "a late fact")
-    insert = "INSERT INTO cold_memories VALUES (?, ?, ?, 'work/boat', 0.7, 1700000000, 0)"
-    asyncio.run(fill(SqlStatement(insert, late)))
+    asyncio.run(fill((insert, ("m3", "default", "a late fact"))))
     shell.run("update", "m0", "--text", "changed here")
     assert shell.json(*words)["stored"] == {"memory": 1}
     assert texts(shell)["m0"] == "changed here"
-
-
-def test_a_backup_is_merged_into_a_memory_that_goes_on(make_daemon, tmp_path):
-    one = Shell(make_daemon(name="one").start().socket, "default")
-    other = Shell(make_daemon(name="other").start().socket, "default")
-    kept = one.json("store", "Ana builds a boat")["id"]
-    gone = one.json("store", "Ana drinks tea")["id"]
-    one.run("kv", "set", "door", "blue")
-    file = tmp_path / "ana.tar.gz"
-    one.run("backup", str(file))
-    one.run("forget", gone)
-    one.run("update", kept, "--text", "Ana builds a plane")
-    mine = other.json("store", "Bob has a dog")["id"]
-    taken = other.json("import", str(file))
-    assert (taken["stored"]["memory"], taken["stored"]["pair"]) == (2, 1)
-    assert texts(other) == {
-        kept: "Ana builds a boat",
-        gone: "Ana drinks tea",
-        mine: "Bob has a dog",
-    }
-    assert other.json("import", str(file))["stored"] == {}
-    assert one.json("import", str(file))["stored"] == {}
-    assert texts(one) == {kept: "Ana builds a plane"}
-    broken = tmp_path / "broken.tar.gz"
-    broken.write_bytes(file.read_bytes()[:-40])
-    _, err = other.run("import", str(broken), code=1)
-    assert "cut off" in err

@@ -81,24 +81,17 @@ def test_an_interrupted_one_is_continued(provider, provision, tmp_path):
     assert provider.databases == {"ana": ["jwt-ana-1"]}, "no token is made that nobody keeps"
 
 
-@pytest.mark.parametrize(
-    ("words", "options", "code", "reason"),
-    [
+def test_what_is_wrong_is_said_and_an_api_token_that_is_refused_not_repeated(provision, tmp_path):
+    to, nobody = ("--to", str(tmp_path / "x")), f"http://127.0.0.1:{free_port()}"
+    for words, options, code, reason in (
         (("ana",), {"org": "others"}, 1, "could not find organization others"),
         (("ana", "--group", "far"), {}, 1, "group far not found"),
         (("Ana!",), {}, 1, "lower-case letters"),
         (("ana",), {"api": "http://api.example"}, 1, "http://"),
-        (("ana",), {"api": f"http://127.0.0.1:{free_port()}"}, 4, "cannot reach the provider"),
-    ],
-)
-def test_what_is_wrong_is_said(provision, tmp_path, words, options, code, reason):
-    assert reason in provision(*words, "--to", str(tmp_path / "x"), code=code, **options).stderr
-
-
-def test_an_api_token_that_is_refused_is_not_repeated(provider, tmp_path):
-    token = tmp_path / "wrong"
-    token.write_text("wrong-token")
-    words = ("--org", ORGANIZATION, "--api", provider.url, "--api-token-file", str(token))
-    said = run("provision", "ana", *words, "--to", str(tmp_path / "ana"), code=1)
+        (("ana",), {"api": nobody}, 4, "cannot reach the provider"),
+    ):
+        assert reason in provision(*words, *to, code=code, **options).stderr
+    (tmp_path / "api-token").write_text("wrong-token")
+    said = provision("ana", *to, code=1)
     assert "refuses the API token" in said.stderr
     assert "wrong-token" not in said.stdout + said.stderr

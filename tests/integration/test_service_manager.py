@@ -110,17 +110,13 @@ async def test_a_stuck_loop_feeds_no_watchdog(systemd):
     feeding.cancel()
 
 
-async def test_a_state_of_several_lines_is_one_message(systemd):
-    manager = ServiceManager({"NOTIFY_SOCKET": str(systemd.path)})
-    manager.ready("a file called 'x\nMAINPID=1'")
-    assert systemd.line.recv(65_536) == b"READY=1\nSTATUS=a file called 'x MAINPID=1'"
-
-
-def test_a_reload_before_the_memory_is_loaded_does_not_say_ready(systemd):
+def test_a_state_of_several_lines_is_one_message_and_a_reload_says_ready_only_after_it(systemd):
     manager = ServiceManager({"NOTIFY_SOCKET": str(systemd.path)})
     with manager.reloading():
         pass
     assert systemd.waiting() == []
+    manager.ready("a file called 'x\nMAINPID=1'")
+    assert systemd.line.recv(65_536) == b"READY=1\nSTATUS=a file called 'x MAINPID=1'"
 
 
 def test_what_is_meant_for_another_process_is_ignored_and_nothing_is_inherited():

@@ -88,7 +88,9 @@ async def test_a_daemon_killed_and_restarted_is_followed_again(make_daemon):
         )
 
 
-async def test_theme_and_tab_are_those_of_the_last_time(daemon, tmp_path):
+async def test_theme_and_tab_are_those_of_the_last_time_unless_the_file_is_damaged(
+    daemon, tmp_path
+):
     file = tmp_path / "state" / "tui.json"
     app = ThermoclineApp(connector(daemon), state=file)
     async with opened(app) as pilot:
@@ -98,17 +100,13 @@ async def test_theme_and_tab_are_those_of_the_last_time(daemon, tmp_path):
     again = ThermoclineApp(connector(daemon), state=file)
     async with again.run_test(size=SIZE):
         assert (again.theme, again.tab.name) == ("nord", "log")
-
-
-def test_a_damaged_state_file_counts_as_none(tmp_path):
-    file = tmp_path / "tui.json"
     for damaged in (b"", b"{", b'{"theme": 3}', b"\xff\xfe", b"[]"):
         file.write_bytes(damaged)
         assert recalled(file) == Remembered()
     file.write_text('{"theme": "no such", "tab": "no such"}')
     app = ThermoclineApp(lambda agent: AsyncClient("/nowhere", agent), state=file)
     assert app.tab.name == "overview"
-    remember(tmp_path / "tui.json" / "below a file", Remembered())
+    remember(file / "below a file", Remembered())
 
 
 # Caution

@@ -46,6 +46,10 @@ def test_the_first_change_makes_the_file_for_its_user_alone(env, file):
     assert json.loads(file.read_text()) == {"hot": {"max_bytes": 4096}}
     assert file.stat().st_mode & 0o777 == 0o600
     assert load(env, None, (), NOWHERE).settings.hot.max_bytes == 4096
+    # An entry of a map is unset by its name.
+    change(env, "hot", access={"users": {"jane.doe": "read", "bob": "read"}})
+    change(env, 'access.users."jane.doe"', "agents.nobody")
+    assert json.loads(file.read_text()) == {"access": {"users": {"bob": "read"}}}
 
 
 def test_comments_order_and_all_other_keys_stay(env, file):
@@ -100,12 +104,6 @@ def test_a_key_that_is_unset_is_that_of_the_layers_below(env, file, tmp_path):
     # null is a value.
     assert json.loads(file.read_text()) == {"sync": {"url": None}}
     assert edit(ConfigChange(unset=("hot.max_bytes",)), env, None, (), system)[1] == loaded
-
-
-def test_an_entry_of_a_map_is_unset_by_its_name(env, file):
-    change(env, access={"users": {"jane.doe": "read", "bob": "read"}})
-    change(env, 'access.users."jane.doe"', "agents.nobody")
-    assert json.loads(file.read_text()) == {"access": {"users": {"bob": "read"}}}
 
 
 def test_a_link_to_the_file_stays_a_link(env, file, tmp_path):

@@ -47,9 +47,14 @@ def test_its_block_sets_the_index(tmp_path, section):
     assert index.include == ("**/*.md", "**/*.mdx", "**/*.txt")
 
 
-def test_a_wrong_value_in_it_is_named(tmp_path):
-    with pytest.raises(ConfigInvalid, match=r"index\.max_results: expected"):
-        loaded(tmp_path, {"memory": {"query": {"maxResults": "many"}}})
+@pytest.mark.parametrize(("document", "reason"), [
+    ({"memory": {"query": {"maxResults": "many"}}}, r"index\.max_results: expected"),
+    ({"index": {"chunk_chars": 300, "overlap_chars": 200}}, "over half of a chunk"),
+    ({"memory": {"limit": 5}}, "memory: unknown key"),
+])  # fmt: skip
+def test_what_is_wrong_in_it_or_not_its_block_is_refused(tmp_path, document, reason):
+    with pytest.raises(ConfigInvalid, match=reason):
+        loaded(tmp_path, document)
 
 
 # As profClaw's document prints it.
@@ -107,13 +112,3 @@ def test_scalyclaws_block_is_a_layer(tmp_path):
 def test_an_unknown_key_of_theirs_is_a_warning_with_its_name(tmp_path, block, key):
     [warning] = loaded(tmp_path, {"memory": block}).warnings
     assert warning.key == key
-
-
-def test_an_overlap_of_more_than_half_a_chunk_is_refused(tmp_path):
-    with pytest.raises(ConfigInvalid, match="over half of a chunk"):
-        loaded(tmp_path, {"index": {"chunk_chars": 300, "overlap_chars": 200}})
-
-
-def test_what_is_not_its_block_is_unknown(tmp_path):
-    with pytest.raises(ConfigInvalid, match="memory: unknown key"):
-        loaded(tmp_path, {"memory": {"limit": 5}})
