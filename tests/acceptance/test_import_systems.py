@@ -21,68 +21,6 @@ from thermocline.daemon.memory.agent_files import SEEDS
 from thermocline.daemon.store.records.memory_md import section
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
-TINYCLAW = """
-CREATE TABLE episodic_memory (id TEXT PRIMARY KEY, user_id TEXT, event_type TEXT, content TEXT,
-  outcome TEXT, importance REAL, access_count INTEGER, created_at INTEGER,
-  last_accessed_at INTEGER);
-CREATE TABLE memory (id TEXT, user_id TEXT, key TEXT, value TEXT, created_at INTEGER,
-  updated_at INTEGER);
-CREATE TABLE messages (id TEXT, user_id TEXT, role TEXT, content TEXT, created_at INTEGER);
-INSERT INTO episodic_memory VALUES ('e1', 'default-user', 'correction',
-  'The windmill turns to the left', 'the drawing was changed', 0.9, 3, 1700000000000,
-  1700000500000);
-INSERT INTO memory VALUES ('k1', 'default-user', 'miller', 'Jonas', 1700000000000, 1700000000000);
-INSERT INTO messages VALUES ('m1', 'default-user', 'user', 'Is the windmill painted green?',
-  1700000000000);
-INSERT INTO messages VALUES ('m2', 'default-user', 'assistant', 'It is white.', 1700000001000);
-"""
-TEXTS = """
-{"text": "birch wood lights the sauna", "category": "home/sauna", "mood": "calm"}
-{"content": "the jetty was painted in May", "created_at": "2024-05-02T10:00:00Z"}
-{"text": " "}
-no object
-"""
-SCALYCLAW = """
-CREATE TABLE memories (id TEXT PRIMARY KEY, type TEXT, subject TEXT, content TEXT, tags TEXT,
-  source TEXT, importance INTEGER, embedding BLOB, ttl TEXT, access_count INTEGER,
-  last_accessed_at TEXT, consolidated_into TEXT, created_at TEXT, updated_at TEXT);
-CREATE TABLE memory_entities (id TEXT PRIMARY KEY, name TEXT, entity_type TEXT, first_seen TEXT,
-  last_seen TEXT, mention_count INTEGER);
-CREATE TABLE memory_entity_mentions (entity_id TEXT, memory_id TEXT);
-CREATE TABLE memory_relations (id TEXT, source_id TEXT, relation TEXT, target_id TEXT,
-  memory_id TEXT, strength INTEGER, created_at TEXT, updated_at TEXT);
-INSERT INTO memories VALUES ('s1', 'semantic', 'Vineyard', 'Petra prunes the vineyard in February',
-  'wine,winter', 'user-stated', 8, NULL, NULL, 2, NULL, NULL, '2024-02-01 10:00:00',
-  '2024-02-02 10:00:00');
-INSERT INTO memories VALUES ('s2', 'fact', 'Vineyard', 'Petra prunes vines when it is cold', 'wine',
-  'inferred', 4, NULL, 'nonsense', 0, NULL, 's1', '2024-01-01 10:00:00', '2024-01-01 10:00:00');
-INSERT INTO memory_entities VALUES ('p', 'Petra', 'person', '2023-05-01 10:00:00',
-  '2024-03-01 10:00:00', 4);
-INSERT INTO memory_entities VALUES ('v', 'Vineyard', 'place', '', '', 1);
-INSERT INTO memory_entity_mentions VALUES ('p', 's1');
-INSERT INTO memory_relations VALUES ('r', 'p', 'prunes', 'v', 's1', 1, '', '');
-INSERT INTO memory_relations VALUES ('q', 'v', 'belongs_to', 'p', NULL, 1, '', '');
-"""
-PROFCLAW = """
-CREATE TABLE memory_chunks (id TEXT PRIMARY KEY, path TEXT, source TEXT, start_line INTEGER,
-  end_line INTEGER, hash TEXT, text TEXT, model TEXT, embedding BLOB, created_at INTEGER,
-  updated_at INTEGER);
-CREATE TABLE experiences (id TEXT PRIMARY KEY, type TEXT, intent TEXT, solution TEXT,
-  success_score REAL, tags TEXT, source_conversation_id TEXT, user_id TEXT, created_at INTEGER,
-  last_used_at INTEGER, use_count INTEGER, weight REAL);
-INSERT INTO memory_chunks VALUES ('c1', 'memory/bees.md', 'memory', 3, 9, 'h',
-  'The beehive by the chestnut gave eleven kilos of honey', 'm', NULL, 1700000000000,
-  1700000000000);
-INSERT INTO experiences VALUES ('x1', 'task_solution', 'calm the bees before opening the hive',
-  '{"steps": ["smoke", "wait"]}', 0.9, '["bees"]', 'c', 'u', 1700000000000, 1700000000000, 4, 0.8);
-INSERT INTO experiences VALUES ('x2', 'odd', 'nothing', NULL, 1, NULL, NULL, NULL, 1, 1, 1, 1);
-"""
-EVOCLAW = """
-CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, text TEXT NOT NULL,
-  category TEXT NOT NULL, importance REAL, created_at INTEGER, access_count INTEGER);
-INSERT INTO cold_memories VALUES ('c1', 'evo', 'The attic has forty steps', 'house', 0.7,
-  1700000000, 2);
-"""
 
 
 def database(path: Path, script: str) -> Path:
@@ -98,41 +36,6 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def chatgpt(title: str = "Clocks") -> list[Any]:
-    def node(key: str, parent: str | None, role: str, *parts: Any, **more: Any) -> dict[str, Any]:
-        content = {"content_type": "text", "parts": list(parts)}
-        message = {"id": key, "author": {"role": role}, "content": content, **more}
-        return {"id": key, "parent": parent, "children": [], "message": message}
-
-    mapping = {
-        "root": {"id": "root", "parent": None, "children": ["s"], "message": None},
-        "s": node("s", "root", "system", "hidden"),
-        "u": node("u", "s", "user", "The grandfather clock loses two minutes a day",
-                  create_time=1700000000.5),
-        "old": node("old", "u", "assistant", "Throw it away.", create_time=1700000001.0),
-        "a": node("a", "u", "assistant", "Shorten its pendulum a little.", create_time=1700000002),
-        "t": node("t", "a", "tool", "result"),
-    }  # fmt: skip
-    return [{"conversation_id": "cg-1", "title": title, "current_node": "t", "mapping": mapping}]
-
-
-def claude() -> list[Any]:
-    def message(key: str, sender: str, text: str) -> dict[str, Any]:
-        return {
-            "uuid": key,
-            "sender": sender,
-            "text": "",
-            "content": [{"type": "thinking", "text": "hm"}, {"type": "text", "text": text}],
-            "created_at": "2025-03-01T10:00:00Z",
-        }
-
-    said = [
-        message("m1", "human", "My kayak is stored in the boathouse of Lindau"),
-        message("m2", "assistant", "Good to know."),
-    ]
-    return [{"uuid": "cl-1", "name": "Kayak", "chat_messages": said}]
-
-
 def zipped(path: Path, **members: Any) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, document in members.items():
@@ -142,69 +45,27 @@ def zipped(path: Path, **members: Any) -> Path:
     return path
 
 
-def openclaw(tmp_path: Path) -> Path:
-    top = tmp_path / "claw"
-    written(top / "USER.md", "# About\n\n- **Name:**\n- Prefers letters on paper\n")
-    written(top / "MEMORY.md", "# Memory\n\n## Garden\n- The well is nine metres deep\n")
-    written(top / "memory" / "2026-02-03-evening.md", "# Day\n\n- Planted two quince trees\n")
-    return top
-
-
-def tinyclaw_files(tmp_path: Path) -> Path:
-    top = tmp_path / "agent" / "memory"
-    written(top / "knowledge.md", "# Knowledge\n\n## Forge\n- The anvil weighs eighty kilos\n")
-    reflection = {
-        "ts": 1700000000,
-        "type": "failure",
-        "context": "forge",
-        "lesson": "heat it longer",
-    }
-    written(top / "reflections.jsonl", json.dumps(reflection) + "\nnonsense\n")
-    episode = {
-        "ts": "2026-01-02T03:04:05Z",
-        "user": "Udo",
-        "summary": "Made a gate",
-        "tags": ["iron"],
-    }
-    written(top / "episodes.jsonl", json.dumps(episode) + "\n")
-    written(top / "skills" / "index.json", json.dumps({"weld": "join iron", "../x": "no"}))
-    written(top / "skills" / "weld.md", "Use borax.")
-    return top.parent
-
-
-AIDER = """
-# aider chat started at 2026-02-03 10:00:00
-
-> Aider v0.82.1
-> Model: some-model
-
-#### /add lighthouse.py
-
-#### the lamp of the lighthouse turns
-#### every eleven seconds
-
-Noted, it is a constant now:
-
-```
-> quoted in the code
-# aider chat started at 1999-01-01 00:00:00
-```
-
-> Tokens: 1k sent, 20 received.
-> Applied edit to lighthouse.py
-
-# aider chat started at 2026-02-04 11:00:00
-
-#### /exit
-"""
-
-
-def aider(tmp_path: Path) -> Path:
-    return written(tmp_path / "coast" / ".aider.chat.history.md", AIDER).parent
-
-
 def sample(name: str) -> str:
     return (SAMPLES / name).read_text()
+
+
+def chatgpt() -> list[Any]:
+    """The conversations of an export: one that has a branch which was not shown last."""
+    conversations: list[Any] = json.loads(sample("chatgpt.json"))
+    return conversations
+
+
+def built(name: str) -> Callable[[Path], Path]:
+    """Makes a database from its sample."""
+    return lambda tmp_path: database(tmp_path / f"{name}.db", sample(f"{name}.sql"))
+
+
+def exported(name: str) -> Callable[[Path], Path]:
+    """Makes the export that a person downloads: a zip with other files beside."""
+    conversations = json.loads(sample(f"{name}.json"))
+    return lambda tmp_path: zipped(
+        tmp_path / f"{name}.zip", data__conversations_json=conversations, memories_json=[]
+    )
 
 
 def copied(name: str) -> Callable[[Path], Path]:
@@ -219,29 +80,22 @@ def copied(name: str) -> Callable[[Path], Path]:
 
 # Format, what makes the sample, how many memories it has, a question and a part of its answer.
 CASES: list[tuple[str, Callable[[Path], Path], int, str, str]] = [
-    ("claude-mem", lambda t: database(t / "claude-mem.db", sample("claude-mem.sql")),
-     4, "when are tide tables fetched?", "at noon"),
+    ("claude-mem", built("claude-mem"), 4, "when are tide tables fetched?", "at noon"),
     ("mcp-memory", copied("mcp-memory.jsonl"), 5, "which language does Mira speak?", "Portuguese"),
     ("basic-memory", copied("basic-memory"), 5, "how is the greenhouse heated?", "compost"),
     ("mem0", copied("mem0.json"), 2, "what does Otis repair on Fridays?", "accordions"),
-    ("texts", lambda t: written(t / "mine.jsonl", TEXTS), 2, "how is the sauna lit?", "birch"),
+    ("texts", copied("texts.jsonl"), 2, "how is the sauna lit?", "birch"),
     ("claude-code", copied("claude-code"), 3, "when does the ferry leave?", "half past six"),
     ("codex", copied("codex"), 3, "what does the lock keeper want at dawn?", "coffee"),
-    ("tinyclaw", lambda t: database(t / "tiny.db", TINYCLAW),
-     4, "which way does the windmill turn?", "left"),
-    ("tinyclaw", tinyclaw_files, 4, "how heavy is the anvil?", "eighty kilos"),
-    ("scalyclaw", lambda t: database(t / "scaly.db", SCALYCLAW),
-     2, "when does Petra prune the vineyard?", "February"),
-    ("profclaw", lambda t: database(t / "prof.db", PROFCLAW),
-     1, "how much honey did the beehive give?", "eleven"),
-    ("evoclaw", lambda t: database(t / "evo.db", EVOCLAW),
-     1, "how many steps has the attic?", "forty"),
-    ("aider", aider, 2, "how fast does the lighthouse lamp turn?", "eleven"),
-    ("openclaw", openclaw, 3, "how deep is the well?", "nine metres"),
-    ("chatgpt", lambda t: zipped(t / "c.zip", conversations_json=chatgpt()),
-     2, "how much does the grandfather clock lose?", "two minutes"),
-    ("claude", lambda t: zipped(t / "d.zip", data__conversations_json=claude(), memories_json=[]),
-     2, "where is my kayak stored?", "Lindau"),
+    ("tinyclaw", built("tinyclaw"), 4, "which way does the windmill turn?", "left"),
+    ("tinyclaw", copied("tinyclaw"), 4, "how heavy is the anvil?", "eighty kilos"),
+    ("scalyclaw", built("scalyclaw"), 2, "when does Petra prune the vineyard?", "February"),
+    ("profclaw", built("profclaw"), 1, "how much honey did the beehive give?", "eleven"),
+    ("evoclaw", built("evoclaw"), 1, "how many steps has the attic?", "forty"),
+    ("aider", copied("coast"), 2, "how fast does the lighthouse lamp turn?", "eleven"),
+    ("openclaw", copied("openclaw"), 3, "how deep is the well?", "nine metres"),
+    ("chatgpt", exported("chatgpt"), 2, "how much does the grandfather clock lose?", "two minutes"),
+    ("claude", exported("claude"), 2, "where is my kayak stored?", "Lindau"),
 ]  # fmt: skip
 
 
@@ -291,7 +145,7 @@ def test_a_memory_is_detected_previewed_imported_once_and_found(
 
 
 def test_aiders_output_and_commands_are_no_turns(shell, tmp_path):
-    shell.run("import", str(aider(tmp_path) / ".aider.chat.history.md"))
+    shell.run("import", str(copied("coast")(tmp_path) / ".aider.chat.history.md"))
     turns = sorted(listed(shell), key=lambda turn: int(turn["position"]))
     assert [turn["actor"] for turn in turns] == ["user", "assistant"]
     assert turns[0]["text"] == "the lamp of the lighthouse turns\nevery eleven seconds"
@@ -303,10 +157,10 @@ def test_aiders_output_and_commands_are_no_turns(shell, tmp_path):
 @pytest.mark.parametrize(
     ("format_", "make", "what"),
     [
-        ("scalyclaw", lambda t: zipped(t / "c.zip", conversations_json=chatgpt()), "chatgpt"),
-        ("tinyclaw", lambda t: database(t / "p.db", PROFCLAW), "profclaw"),
-        ("claude", lambda t: zipped(t / "c.zip", conversations_json=chatgpt()), "chatgpt"),
-        ("warm", lambda t: database(t / "p.db", PROFCLAW), "profclaw"),
+        ("scalyclaw", exported("chatgpt"), "chatgpt"),
+        ("tinyclaw", built("profclaw"), "profclaw"),
+        ("claude", exported("chatgpt"), "chatgpt"),
+        ("warm", built("profclaw"), "profclaw"),
         ("memory-md", lambda t: written(t / "x.json", '{"root": {"desc": "r"}}'), "tree"),
         ("tree", lambda t: written(t / "x.json", '[{"text": "a wall"}]'), "warm"),
         ("mem0", lambda t: written(t / "x.json", '{"identity": {"a": 1}}'), "evoclaw"),
@@ -323,7 +177,7 @@ def test_a_named_format_that_is_wrong_is_refused_with_what_it_is(
 
 
 def test_lines_of_texts_keep_their_fields_and_what_is_no_text_is_named(shell, tmp_path):
-    refused = shell.run("import", str(written(tmp_path / "mine.jsonl", TEXTS))).stderr
+    refused = shell.run("import", str(copied("texts.jsonl")(tmp_path))).stderr
     assert "line 4: it has no 'text'" in refused
     assert "lines that are not JSON objects: 1 (line 5)" in refused
     jetty, sauna = sorted(listed(shell), key=lambda one: one["created_at"])
@@ -342,7 +196,7 @@ def test_openclaws_own_folder_is_read_like_the_workspace_in_it(shell, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "openclaw.json").write_text("{}")
-    workspace = openclaw(tmp_path).rename(home / "workspace")
+    workspace = copied("openclaw")(tmp_path).rename(home / "workspace")
     assert "stored 3 memories" in shell.out("import", home)
     again = shell.out("import", workspace)
     assert "nothing changed" in again
@@ -350,7 +204,7 @@ def test_openclaws_own_folder_is_read_like_the_workspace_in_it(shell, tmp_path):
 
 
 def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(shell, tmp_path):
-    top = openclaw(tmp_path)
+    top = copied("openclaw")(tmp_path)
     for name, content in SEEDS.items():
         written(top / name, content)
     page = top / "MEMORY.md"
@@ -472,7 +326,7 @@ def test_a_turn_belongs_to_the_conversation_that_hooks_would_name(shell, tmp_pat
 
 
 def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell, tmp_path):
-    taken = shell.json("import", str(database(tmp_path / "scaly.db", SCALYCLAW)))
+    taken = shell.json("import", str(built("scalyclaw")(tmp_path)))
     assert any(
         "relations that no memory states are not read: 1" in line for line in taken["left_out"]
     )
@@ -485,7 +339,7 @@ def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell, tmp_path):
 
 def test_what_has_expired_is_not_stored_only_to_be_forgotten(shell, tmp_path):
     script = (
-        SCALYCLAW
+        sample("scalyclaw.sql")
         + """
         INSERT INTO memories VALUES ('s3', 'fact', 'Vineyard', 'The pump is lent to Ute', '',
           'chat', 5, NULL, '7d', 0, NULL, NULL, '2024-01-01 10:00:00', '2024-01-01 10:00:00');"""
@@ -499,8 +353,8 @@ def test_what_has_expired_is_not_stored_only_to_be_forgotten(shell, tmp_path):
 
 
 def test_what_another_system_also_has_is_named(shell, tmp_path):
-    database(tmp_path / "scaly.db", SCALYCLAW)
-    database(tmp_path / "prof.db", PROFCLAW)
+    built("scalyclaw")(tmp_path)
+    built("profclaw")(tmp_path)
     left_out = shell.json("import", str(tmp_path))["left_out"]
     assert any("data of profclaw: import it with --format profclaw" in each for each in left_out)
 
@@ -526,7 +380,7 @@ def test_a_byte_order_mark_is_no_part_of_a_text(shell, tmp_path):
 def test_a_release_with_other_columns_reads_the_same_and_prompts_of_transcripts_are_counted(
     shell, tmp_path
 ):
-    path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
+    path = built("claude-mem")(tmp_path)
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE observations DROP COLUMN concepts")
         # A name that the reader uses for a value of its own.
@@ -563,7 +417,7 @@ def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(tmp_path,
 
 
 def test_distilled_conversations_keep_statements_and_no_turns(shell, tmp_path):
-    path = zipped(tmp_path / "d.zip", conversations_json=claude())
+    path = exported("claude")(tmp_path)
     taken = shell.json("import", str(path), "--distil")
     assert taken["stored"]["memory"] == 1
     [kept] = listed(shell)
@@ -650,7 +504,7 @@ def test_members_of_a_zip_are_never_unpacked(shell, tmp_path):
 
 
 def test_a_damaged_database_gives_what_can_be_read(shell, tmp_path):
-    path = database(tmp_path / "tiny.db", TINYCLAW)
+    path = built("tinyclaw")(tmp_path)
     db = sqlite3.connect(path)
     db.executemany(
         "INSERT INTO episodic_memory VALUES (?, '', 'fact_stored', ?, '', 0.5, 0, ?, NULL)",
@@ -669,7 +523,7 @@ def test_a_damaged_database_gives_what_can_be_read(shell, tmp_path):
 
 
 def test_a_locked_database_is_read_with_what_is_still_in_its_log(shell, tmp_path):
-    path = database(tmp_path / "tiny.db", TINYCLAW)
+    path = built("tinyclaw")(tmp_path)
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA wal_autocheckpoint = 0")
@@ -686,7 +540,7 @@ def test_a_locked_database_is_read_with_what_is_still_in_its_log(shell, tmp_path
 
 def test_links_in_a_folder_are_not_followed(shell, tmp_path):
     secret = written(tmp_path / "private.md", "- the safe is behind the mirror\n")
-    top = openclaw(tmp_path)
+    top = copied("openclaw")(tmp_path)
     (top / "memory" / "2026-02-04.md").symlink_to(secret)
     (top / "memory" / "again").symlink_to(top)
     taken = shell.json("import", str(top))
