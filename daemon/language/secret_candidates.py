@@ -25,6 +25,8 @@ _END: Final = r"(?![A-Za-zÀ-ÿ0-9_-]|[.,:/]\d)"
 _INNER: Final = r"[^\s\"'`,;<>|()\[\]“”„«»\\，。：]"
 # Nothing in it looks further than a secret is long: a text of 64 KB may have no blank.
 _CANDIDATE: Final = re.compile(
+    # Most places end here: those within a word, and plain words, which no alternative begins with.
+    r"(?:(?<![A-Za-zÀ-ÿ0-9])(?![A-Z]?[a-z]{1,38}[,;.:?]?(?:\s|\Z)|\s)|(?=[\dh]))(?:"
     # Dates, addresses, identifiers, hashes: no secrets, nor is a part of them.
     r"(?P<other>(?<!\w)(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{40}(?:[0-9a-f]{24})?)(?!\w)"
     r"|\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?|\d{1,3}(?:\.\d{1,3}){3}\S*"
@@ -43,7 +45,7 @@ _CANDIDATE: Final = re.compile(
     rf"(?:-?[A-Za-z]{{1,2}}\d{{0,2}}|[#*])?{_END})"
     rf"|(?P<token>{_ALONE.replace('.,', '.').replace('€$£*', '+#')}"
     rf"(?={_INNER}{{0,64}}[^\W\d_])(?={_INNER}{{0,64}}(?:\d|[!#$%&*?=~^_@+]\w|\w[!#$*]|[a-zß-ÿ]-?[A-ZÀ-Þ]|-))"
-    rf"[A-Za-zÀ-ÿ0-9]{_INNER}{{2,63}}(?<![.!?:]))"
+    rf"[A-Za-zÀ-ÿ0-9]{_INNER}{{2,63}}(?<![.!?:])))"
 )
 _LETTERS_BEFORE: Final = re.compile(r"([A-Z]{2,5}) ")
 # Words behind a naming word: "the password of the shared drive is", "password,", "password".

@@ -32,12 +32,15 @@ class _Lexicon(NamedTuple):
         phrases: by the first word: what finds the others behind it, and the kind; longest first.
         parts: beginnings and endings of words that have a kind, as `pass*` and `*pass`, longest
             first.
+        beginnings, endings: the same without the mark.
         unspaced: finds those of scripts without blanks.
     """
 
     words: Mapping[str, str]
     phrases: Mapping[str, Sequence[tuple[re.Pattern[str], str]]]
     parts: Sequence[tuple[str, str]]
+    beginnings: tuple[str, ...]
+    endings: tuple[str, ...]
     unspaced: re.Pattern[str]
     unspaced_kinds: Mapping[str, str]
 
@@ -52,10 +55,11 @@ def names_in(text: str) -> list[Name]:
         small, lexicon = small.translate(_PLAIN), _lexicon()
         unspaced = lexicon.unspaced.finditer(small)
         names += [Name(*match.span(), lexicon.unspaced_kinds[match.group()]) for match in unspaced]
+    known = {token for token in set(_TOKEN.findall(small)) if any(_entry(token))}
     past = 0
-    for match in _TOKEN.finditer(small):
-        kind, phrases = _entry(match.group())
-        if (kind or phrases) and match.start() >= past:
+    for match in _TOKEN.finditer(small) if known else ():
+        if match.group() in known and match.start() >= past:
+            kind, phrases = _entry(match.group())
             past = match.end()
             for behind, of_phrase in phrases:
                 if rest := behind.match(small, past):
@@ -70,12 +74,15 @@ def names_in(text: str) -> list[Name]:
 def _entry(word: str) -> tuple[str, Sequence[tuple[re.Pattern[str], str]]]:
     """The kind of a word, or "", and the phrases that begin with it."""
     lexicon = _lexicon()
-    kinds = (
-        kind
-        for part, kind in lexicon.parts
-        if (word.startswith(part[:-1]) if part[-1] == "*" else word.endswith(part[1:]))
-    )
-    return lexicon.words.get(word) or next(kinds, ""), lexicon.phrases.get(word, ())
+    kind = lexicon.words.get(word, "")
+    # Most words end here.
+    if not kind and (word.startswith(lexicon.beginnings) or word.endswith(lexicon.endings)):
+        kind = next(
+            kind
+            for part, kind in lexicon.parts
+            if (word.startswith(part[:-1]) if part[-1] == "*" else word.endswith(part[1:]))
+        )
+    return kind, lexicon.phrases.get(word, ())
 
 
 @cache
@@ -93,13 +100,16 @@ def _lexicon() -> _Lexicon:
                     phrases.setdefault(first, {}).setdefault(rest, kind)
                 else:
                     words.setdefault(first, kind)
+    parts = [item for item in _longest_first(words) if "*" in item[0]]
     return _Lexicon(
         words,
         {
             first: [*map(_behind, *zip(*_longest_first(rest), strict=True))]
             for first, rest in phrases.items()
         },
-        [item for item in _longest_first(words) if "*" in item[0]],
+        parts,
+        tuple(part[:-1] for part, _ in parts if part[-1] == "*"),
+        tuple(part[1:] for part, _ in parts if part[-1] != "*"),
         re.compile("|".join(re.escape(name) for name, _ in _longest_first(unspaced))),
         unspaced,
     )

@@ -116,17 +116,18 @@ PRIVATE_KEY: Final = re.compile(
     # backtracks.
     r"(?:(?!-----(?:BEGIN|END))[^\n]*\n?)*(?:-----END [A-Z0-9 ]{0,60}-----)?"
 )
+# A search skips what cannot begin a match if that is read before what must not stand before it.
 CARD: Final = re.compile(
-    r"(?<![\w.+/=-])(?:[0-9]{13,19}|[0-9]{4}(?:[ -][0-9]{4}){3}"
-    r"|3[0-9]{3}[ -][0-9]{6}[ -][0-9]{5})(?![\w/=-]|\.[0-9])"
+    r"[0-9](?<![\w.+/=-].)(?:[0-9]{12,18}|[0-9]{3}(?:[ -][0-9]{4}){3}"
+    r"|(?<=3)[0-9]{3}[ -][0-9]{6}[ -][0-9]{5})(?![\w/=-]|\.[0-9])"
 )
 _CARD_ISSUERS: Final = re.compile(
     r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5]|2[2-7])[0-9]{14}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:6011|65[0-9]{2}|64[4-9][0-9]|35[2-8][0-9])[0-9]{12}"
 )
 IBAN: Final = re.compile(
-    r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)"
-    r"(?![A-Za-z0-9])"
+    r"[A-Z](?<![A-Za-z0-9].)[A-Z][0-9]{2}"
+    r"(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)(?![A-Za-z0-9])"
 )
 
 
@@ -169,7 +170,7 @@ SPELLED_AGAIN: Final = re.compile(
     r"(?P<before>\[password removed\][^.!?\n]{0,80}?(?:->|→|=|:|\bso) )"
     r"(?P<value>(?=\w*[^\W\d_])(?=\w*\d)\w{6,64})"
 )
-SOCIAL_SECURITY: Final = re.compile(r"(?<![\w.+-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![\w-])")
+SOCIAL_SECURITY: Final = re.compile(r"[0-9](?<![\w.+-].)[0-9]{2}-[0-9]{2}-[0-9]{4}(?![\w-])")
 _TURN: Final = (
     r"(?:right|left|rechts|links|derecha|izquierda|droite|gauche) (?:(?:to|auf|a|à) )?\d{1,2}"
 )

@@ -29,10 +29,11 @@ _KINDS: Final = {
 # The letters of the shortest secret that has nothing but letters, and that nothing names.
 _SHORTEST: Final = 16
 _LEAST_REPEATED: Final = 4
-# Candidates of these have a digit, which most texts have not.
-_WITH_DIGITS: Final = frozenset({forms.CARD, forms.IBAN})
 _DIGIT: Final = re.compile("[0-9]")
-_LONG: Final = re.compile(r"\S{15}")  # as every secret that its shape tells
+# What is in every match of some rules, and not in most texts.
+_DIGITS: Final = re.compile("[0-9]{2}")
+_LONG: Final = re.compile(r"\S{12}")
+_ASSIGNED: Final = re.compile("[=:：→>]| [\"'`]")
 _MARK: Final = re.compile(r"\[\w+ removed\]")  # which names no other secret
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 # What a secret is called by the kind of the name beside it; see `contextual_secrets`.
@@ -90,17 +91,14 @@ def without_shapes(
     """`text` without what its shape tells, or a name in the notations of programs."""
     folded = text.casefold()
     has_cue = _any_cue().search(folded) is not None
-    has_digit = _DIGIT.search(text) is not None
-    for pattern, judge, cues in _rules():
-        if pattern in _WITH_DIGITS and not has_digit:
-            continue
-        if pattern is forms.SHAPES and not _LONG.search(text):
-            continue
-        if cues and not (has_cue and any(cue in folded for cue in cues)):
+    varies = in_talk and _DIGIT.search(text) is not None
+    lacking = {needed for needed in (_DIGITS, _LONG, _ASSIGNED) if not needed.search(text)}
+    for pattern, judge, needed, cues in _rules():
+        if needed in lacking or (cues and not (has_cue and any(cue in folded for cue in cues))):
             continue
         if pattern.search(text):
             text = pattern.sub(_replacing(judge, counts, secrets), text)
-    if in_talk and has_digit:
+    if varies:
         text = forms.VARIED.sub(_replacing(lambda _: "password", counts, secrets), text)
     return text
 
@@ -199,6 +197,9 @@ def _named_value(name: str, value: Json, kinds: Counter[str]) -> Any:
 
 # Returns the kind of secret of a match, or "".
 _Judge: TypeAlias = Callable[[re.Match[str]], str]
+# A pattern, what judges its matches, what is in each match, and cues of which a text in lower case
+# must have one.
+_Rule: TypeAlias = tuple[re.Pattern[str], _Judge, re.Pattern[str] | None, tuple[str, ...]]
 
 
 def _replacing(
@@ -308,23 +309,23 @@ _NAMING: Final = ("pass", "pw", "psk", "token", "secret", "key")
 
 
 @cache
-def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
+def _rules() -> tuple[_Rule, ...]:
     names = (*each("secret_name"), *each("secret_name", spaced=False))
     is_placeholder = forms.PLACEHOLDER.match
     return (
-        (forms.PRIVATE_KEY, lambda _: "private_key", ()),
-        (forms.SHAPES, lambda match: _KINDS.get(match.lastgroup, match.lastgroup), ()),
-        (forms.IN_URL, _in_url, ("@",)),
-        (forms.USER_IN_URL, _in_url, ("@",)),
-        (forms.QUERY, lambda match: "token" * _is_varied(match["value"]), ()),
-        (forms.COOKIE, lambda _: "token", ("cookie",)),
-        (forms.HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
-        (forms.assigned(), _assigned, (*_NAMING, *names)),
-        (forms.IN_XML, lambda match: "password" * (not is_placeholder(match["value"])), ()),
-        (forms.SOCIAL_SECURITY, lambda _: "identity_number", ()),
-        (forms.FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
-        (forms.CARD, lambda match: "credit_card" * forms.is_card(match.group()), ()),
-        (forms.IBAN, lambda match: "iban" * forms.is_iban(match.group()), ()),
+        (forms.PRIVATE_KEY, lambda _: "private_key", None, ()),
+        (forms.SHAPES, lambda match: _KINDS.get(match.lastgroup, match.lastgroup), _LONG, ()),
+        (forms.IN_URL, _in_url, None, ("@",)),
+        (forms.USER_IN_URL, _in_url, None, ("@",)),
+        (forms.QUERY, lambda match: "token" * _is_varied(match["value"]), None, ()),
+        (forms.COOKIE, lambda _: "token", None, ("cookie",)),
+        (forms.HEADER, _header, _LONG, (*_NAMING, "bearer", "basic", "authorization")),
+        (forms.assigned(), _assigned, _ASSIGNED, (*_NAMING, *names)),
+        (forms.IN_XML, lambda match: "password" * (not is_placeholder(match["value"])), None, ()),
+        (forms.SOCIAL_SECURITY, lambda _: "identity_number", _DIGITS, ()),
+        (forms.FLAG, _flag, None, (*_NAMING, "login", "mysql", "curl")),
+        (forms.CARD, lambda match: "credit_card" * forms.is_card(match.group()), _DIGITS, ()),
+        (forms.IBAN, lambda match: "iban" * forms.is_iban(match.group()), _DIGITS, ()),
     )
 
 

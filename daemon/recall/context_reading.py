@@ -249,7 +249,7 @@ class BlockReading:
         results: dict[str, tuple[Memory, Hit]] = {}
         for hit in self.hits(MEMORIES.name, MOST_MEMORIES):
             memory = self._latest(hit.memory)
-            if is_secret(hit.memory) or not is_secret(memory):
+            if memory is hit.memory or is_secret(hit.memory) or not is_secret(memory):
                 results.setdefault(memory.id, (memory, hit))
         return results
 
