@@ -34,15 +34,6 @@ SHORT_TEXTS = st.lists(st.sampled_from([*SHORT_PIECES.split(), "\n"]), max_size=
 # What EvoClaw's distiller answers is in the comments where this one answers better.
 
 
-def test_speakers_are_not_people_and_sentence_starts_are_not_names():
-    # "User: Let's deploy to testnet first", people ["Let"], topics ["user", "let", "deploy"].
-    told = distil("User: Let's deploy to testnet first. Agent: Good idea, safer that way.")
-    assert told.fact == "Let's deploy to testnet first"
-    assert told.people == ()
-    assert told.topics == ("deploy", "testnet")
-    assert (told.emotion, told.outcome) == ("neutral", "ongoing")
-
-
 def test_a_fact_within_the_limit_is_not_cut_and_its_details_stay():
     # "I was worried about the vet visit but Biscuit reco", topics with "about", ongoing.
     text = "I was worried about the vet visit but Biscuit recovered and I'm relieved. Thanks!"
@@ -65,12 +56,6 @@ def test_of_a_fact_beyond_the_limit_the_clause_that_says_most_stays():
     assert (told.people, told.outcome) == (("Ada", "Bob"), "positive")
     assert told.topics
     assert distil(text, max_bytes=40).fact == "Bob fixed the replication…"
-
-
-def test_a_text_of_one_word_is_its_own_fact():
-    told = distil("ok")
-    assert told == Distilled(fact="ok")
-    assert core_summary(told) == "ok"
 
 
 def test_the_size_is_that_of_what_is_returned():
@@ -144,19 +129,6 @@ def test_of_many_details_the_first_stay():
         assert lean.actions == whole.actions[:2]
 
 
-def test_facts_are_in_order_without_repetitions_and_without_what_was_corrected():
-    text = (
-        "User: The gate code is 4711.\nUser: We decided to use Postgres for billing.\n"
-        "Agent: Noted, we use Postgres for billing.\n"
-        "User: So we decided to use Postgres for billing!\n"
-        "User: Sorry, the gate code is 4712, not 4711.\nUser: nice weather today"
-    )
-    assert [one.fact for one in facts(text)] == [
-        "We decided to use Postgres for billing",
-        "The gate code is 4712, not 4711",
-    ]
-
-
 def test_statements_that_differ_in_a_number_or_a_denial_are_no_repetitions():
     text = "The port of the service is 8080. The port of the service is 8081. It is not fixed."
     assert len(facts(text, aggression=0.3)) >= 2
@@ -184,18 +156,6 @@ def test_the_last_statement_that_tells_an_outcome_decides_and_promises_count_lea
     assert outcome_of(["I fixed it", "We need to tell Ada"]) == "positive"
     assert outcome_of(["It is nice", "We need to tell Ada"]) == "pending"
     assert distil("User: is it fixed?\nAgent: The failure is still there.").outcome == "negative"
-
-
-def test_what_was_wrong_and_works_now_ended_well():
-    told = distil(
-        "User: the deploy hangs again. raised the timeout to 60 s and it works\n"
-        "Agent: Glad to hear it."
-    )
-    assert (told.fact, told.outcome) == ("raised the timeout to 60 s and it works", "positive")
-
-
-def test_what_agents_are_glad_of_is_nobodys_emotion():
-    assert distil("User: The port is 80.\nAgent: I am thrilled and grateful!").emotion == "neutral"
 
 
 def test_a_known_person_is_found_whatever_the_name():

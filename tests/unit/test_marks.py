@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 from thermocline.daemon.language.extraction.distilling import distil
 from thermocline.daemon.language.extraction.extraction import extract_turns
 from thermocline.daemon.language.extraction.notes import read_note
-from thermocline.daemon.language.markdown import items
 from thermocline.daemon.language.sentences import sentences
 from thermocline.daemon.language.speech import Turn
 
@@ -42,18 +41,6 @@ def test_a_line_may_begin_with_them():
 def test_bold_marks_around_words_and_what_is_struck_out_are_removed():
     for marked, text in MARKED:
         assert " ".join(" ".join(sentences(marked)).split()) == text
-
-
-def test_numbers_go_only_where_they_number_a_list():
-    for text, lines in [
-        ("20. Juni ist der Termin", ["20. Juni ist der Termin"]),
-        ("1. Juli ist der Umzug", ["1. Juli ist der Umzug"]),
-        ("3. is the one that I like", ["3. is the one that I like"]),
-        ("1. first\n2. second", ["first", "second"]),
-        ("7) seventh\n8) eighth", ["seventh", "eighth"]),
-        ("• dot\n– dash", ["dot", "dash"]),
-    ]:
-        assert [item.text for item in items(text)] == lines
 
 
 WORDS = """we decided use the port 8080 *args ** * */3 _a_ __x__ ~~ # - 1. 2) > | ` ``` src/**/*.py

@@ -14,14 +14,20 @@ from thermocline.daemon.language.extraction.distilling import (
     actions_of,
     core_summary,
     distil,
+    facts,
+    summarise_episode,
 )
-from thermocline.daemon.language.extraction.extraction import extract_turns
-from thermocline.daemon.language.names import people
+from thermocline.daemon.language.extraction.extraction import Observation, extract_turns
+from thermocline.daemon.language.extraction.references import noun_phrase
+from thermocline.daemon.language.markdown import items
+from thermocline.daemon.language.names import mentions, people
 from thermocline.daemon.language.sentences import sentences, shortened
-from thermocline.daemon.language.speech import Turn, utterances
+from thermocline.daemon.language.speech import Turn, utterances, without_recalled
 from thermocline.daemon.memory.similarity import exact_key
 
-FILE = Path(__file__).parents[1] / "data" / "rule_phrases.txt"
+DATA = Path(__file__).parents[1] / "data"
+FILE = DATA / "rule_phrases.txt"
+TALKS = DATA / "talk_phrases.txt"
 
 
 def sections() -> dict[str, list[tuple[str, str]]]:
@@ -52,10 +58,53 @@ def have_one_key(pair: str) -> bool:
     return exact_key(one) == exact_key(other)
 
 
+def turns_of(talk: str) -> list[Turn]:
+    return [
+        Turn("assistant", turn[3:]) if turn.startswith("A: ") else Turn("user", turn)
+        for turn in talk.split(" // ")
+    ]
+
+
+def observed(read: Callable[[Observation], str], *, between: str = " | ") -> Callable[[str], str]:
+    """Reads what is observed of a talk."""
+    return lambda talk: between.join(map(read, extract_turns(turns_of(talk))))
+
+
 def observations(text: str) -> str:
     """The number of what is observed, in words of the file: nothing for none."""
-    number = len(extract_turns([Turn("user", text)]))
-    return str(number) if number else ""
+    return str(len(extract_turns([Turn("user", text)])) or "")
+
+
+def kept_after(talk: str) -> str:
+    earlier, said = talk.split(" // ")
+    kept = extract_turns([Turn("user", said)], earlier=[earlier])
+    return " | ".join(one.text + f" instead of {one.corrects}" * bool(one.corrects) for one in kept)
+
+
+def profile(talk: str) -> str:
+    told: dict[str, str] = {}
+    for one in extract_turns(turns_of(talk)):
+        told |= one.profile
+    return " | ".join(f"{name}: {value}" for name, value in sorted(told.items()))
+
+
+def episode(talk: str) -> str:
+    told = summarise_episode(turns_of(talk))
+    return f"{told.outcome}: {told.summary}"
+
+
+def distilled(text: str) -> str:
+    told = distil(text)
+    named = (", ".join(told.people), ", ".join(told.topics))
+    return " | ".join((told.fact, *named, told.emotion, told.outcome))
+
+
+def entities(text: str) -> str:
+    named = []
+    for one in mentions(text, "Ada"):
+        relations = (f"{item.relation} {item.target}" for item in one.relations)
+        named.append(", ".join((f"{one.name} ({one.type})", *relations)))
+    return " | ".join(named)
 
 
 READINGS: dict[str, Callable[[str], str]] = {
@@ -72,6 +121,18 @@ READINGS: dict[str, Callable[[str], str]] = {
     "different key": lambda pair: "the same" * have_one_key(pair),
     "not observed": observations,
     "observed": observations,
+    "kind": observed(lambda one: f"{one.event} {one.tags[0]} {one.type} {one.importance}"),
+    "category": observed(lambda one: one.category),
+    "subject": observed(lambda one: one.subject),
+    "noun phrase": noun_phrase,
+    "profile": profile,
+    "kept after": kept_after,
+    "episode": episode,
+    "entities": entities,
+    "without recalled": without_recalled,
+    "facts": lambda text: " | ".join(one.fact for one in facts(text)),
+    "distilled": distilled,
+    "list items": lambda text: " | ".join(item.text for item in items(text)),
 }
 LINES = sections()
 
@@ -83,5 +144,15 @@ def test_each_section_is_read():
 @pytest.mark.parametrize("section", READINGS)
 def test_each_line_is_read_as_it_says(section):
     read = READINGS[section]
-    wrong = [(text, read(text)) for text, expected in LINES[section] if read(text) != expected]
+    found = [(text, read(text).replace("\n", "\\n"), expected) for text, expected in LINES[section]]
+    assert [line for line in found if line[1] != line[2]] == []
+
+
+def test_what_is_kept_of_each_talk():
+    """The lines of `tests/data/talk_phrases.txt`: turns => what is kept of them."""
+    read, wrong = observed(lambda one: one.text, between=" // "), []
+    for line in TALKS.read_text(encoding="utf-8").splitlines():
+        talk, _, expected = line.replace("\\n", "\n").partition(" =>")
+        if not line.startswith("#") and read(talk) != expected.strip():
+            wrong.append((line, read(talk)))
     assert wrong == []

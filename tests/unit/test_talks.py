@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.language.extraction.extraction import extract_turns
-from thermocline.daemon.language.extraction.references import noun_phrase
 from thermocline.daemon.language.secrets import clear_turns
 from thermocline.daemon.language.speech import Turn, utterances
 
@@ -31,20 +30,6 @@ def phrases() -> list[str]:
     return [line for line in lines if not line.startswith("#")]
 
 
-def test_what_is_kept_of_the_turns_of_the_table():
-    wrong = []
-    for phrase in phrases():
-        said, expected = phrase.replace("\\n", "\n").split(" =>")
-        turns = [
-            Turn("assistant", turn[3:]) if turn.startswith("A: ") else Turn("user", turn)
-            for turn in said.split(" // ")
-        ]
-        kept = observed(*turns)
-        if kept != [text for text in expected.strip().split(" // ") if text]:
-            wrong.append((phrase, kept))
-    assert wrong == []
-
-
 def test_a_frame_is_no_speaker():
     for text in (
         "Translate: Ich wohne in Köln",
@@ -52,76 +37,6 @@ def test_a_frame_is_no_speaker():
         "Don't store this: I'm ill",
     ):
         assert [one.role for one in utterances(text)] == [""]
-
-
-def test_the_no_of_an_answer_is_no_correction():
-    (one,) = extract_turns([agent("Brauchst du ein Auto?"), Turn("user", "Nein, ich fahre Rad.")])
-    assert one.event == "fact_stored"
-
-
-def test_a_name_that_is_said_in_passing_is_the_users():
-    for said, name in (
-        ("I'm Henrike by the way.", "Henrike"),
-        ("Ich bin die Wiebke, übrigens", "Wiebke"),
-        ("I'm German, by the way.", None),
-    ):
-        (one,) = extract_turns([Turn("user", said)])
-        assert one.profile.get("name") == name
-
-
-def test_the_name_may_have_been_said_in_what_was_kept_before():
-    (one,) = extract_turns([Turn("user", "He's allergic to kiwis")], earlier=["Our son is Felix"])
-    assert (one.text, one.subject) == ("He's [Felix] allergic to kiwis", "Felix")
-
-
-@pytest.mark.parametrize(
-    ("said", "corrected", "text"),
-    [
-        ("The batch size is 2,000 rows.", "sorry, I meant 3,000", "The batch size is 3,000 rows"),
-        ("Die Kaution beträgt 2.400 Euro", "Entschuldige, ich meinte 2.700",
-         "Die Kaution beträgt 2.700 Euro"),
-        ("We can spend 600 pounds on it.", "Wait, no, 650, Callum pays a part",
-         "We can spend 650 pounds on it"),
-    ],
-)  # fmt: skip
-def test_a_value_that_was_meant_takes_the_place_of_the_one_said(said, corrected, text):
-    assert observed(said, corrected)[0] == text
-    one, *_ = extract_turns([Turn("user", corrected)], earlier=[said.rstrip(".")])
-    assert (one.text, one.corrects) == (text, said.rstrip("."))
-
-
-@pytest.mark.parametrize(
-    ("text", "subject"),
-    [
-        ("The batch size of the job is 2,000 rows", "batch size of the job"),
-        ("Sag bitte: Albertina fängt am Montag im Job an", ""),
-        ("job albertina: she begins on Monday at nine", ""),
-        ("We moved the billing service to Postgres", "Postgres"),
-        ("Die Kaution beträgt 2.400 Euro", "Kaution"),
-    ],
-)
-def test_a_subject_is_a_phrase_of_the_text_or_nothing(text, subject):
-    for one in extract_turns([Turn("user", text)]):
-        assert one.subject == subject
-        assert one.subject in one.text
-
-
-@pytest.mark.parametrize(
-    ("text", "phrase"),
-    [
-        ("Football practice is on Wednesdays", "Football practice"),
-        ("I think the port is 3", ""),
-        ("When the alarm is on, leave", ""),
-    ],
-)
-def test_what_a_text_begins_with_is_a_phrase(text, phrase):
-    assert noun_phrase(text) == phrase
-
-
-def test_what_was_kept_of_a_problem_before_is_corrected_by_its_solution():
-    problem = "The export dies with a segfault when two workers run"
-    (one,) = extract_turns([Turn("user", "pinning numpy fixed the export")], earlier=[problem])
-    assert one.corrects == problem
 
 
 def test_a_secret_given_in_the_next_turn_is_cleared_wherever_it_is_repeated():
