@@ -61,13 +61,14 @@ def test_a_text_alone_becomes_a_complete_memory(call):
     before = time.time()
     stored = call.store("Ana prefers tea")
     assert stored.keys() == KEYS | {"stored"}
-    assert stored["text"] == stored["content"] == "Ana prefers tea"
-    assert (stored["type"], stored["event"]) == ("semantic", "fact_stored")
-    assert (stored["category"], stored["original_category"]) == ("general", "")
     assert before - 1 <= stored["created_at"] == stored["updated_at"] <= time.time()
-    assert (stored["access_count"], stored["last_accessed_at"]) == (0, None)
-    assert (stored["expires_at"], stored["merged_into"], stored["archived"]) == (None, None, False)
     assert stored["writer"].startswith("uid:")
+    expected = {
+        "text": "Ana prefers tea", "content": "Ana prefers tea", "type": "semantic",
+        "event": "fact_stored", "category": "general", "original_category": "", "access_count": 0,
+        "last_accessed_at": None, "expires_at": None, "merged_into": None, "archived": False,
+    }  # fmt: skip
+    assert {name: stored[name] for name in expected} == expected
 
 
 def test_every_field_that_is_given_comes_back_and_stays(call):
@@ -118,17 +119,16 @@ def test_agents_do_not_see_each_other(call, calls_of, shared_daemon):
 
 
 def test_the_beginning_of_an_id_is_enough_while_it_is_the_only_one(call):
-    stored = call.store("x")
+    key = call.store("x")["id"]
     for length in (4, 8, 15, 16):
-        assert call.ok("GET", f"/api/memory/{stored['id'][:length]}")["id"] == stored["id"]
-    assert call("GET", f"/api/memory/{stored['id'][:3]}").refusal() == (404, "not_found", "id")
-    assert call("GET", f"/api/memory/{stored['id']}0").refusal() == (404, "not_found", "id")
-    changed = call.ok("PUT", f"/api/memory/{stored['id'][:6]}", {"subject": "s"})
-    assert (changed["id"], changed["subject"]) == (stored["id"], "s")
-    used = call.ok("POST", f"/api/memory/{stored['id'][:6]}/reinforce")
-    assert used["id"] == stored["id"]
-    gone = call.ok("DELETE", f"/api/memory/{stored['id'][:6]}")
-    assert gone == {"id": stored["id"], "deleted": True}
+        assert call.ok("GET", f"/api/memory/{key[:length]}")["id"] == key
+    # An id is no pattern either.
+    for wrong in (key[:3], f"{key}0", "%25%25%25%25", "____", "****", "0000%25", "[0-9]"):
+        assert call("GET", f"/api/memory/{wrong}").refusal() == (404, "not_found", "id")
+    changed = call.ok("PUT", f"/api/memory/{key[:6]}", {"subject": "s"})
+    assert (changed["id"], changed["subject"]) == (key, "s")
+    assert call.ok("POST", f"/api/memory/{key[:6]}/reinforce")["id"] == key
+    assert call.ok("DELETE", f"/api/memory/{key[:6]}") == {"id": key, "deleted": True}
 
 
 def test_a_beginning_of_several_ids_is_a_conflict(call):
@@ -143,50 +143,39 @@ def test_a_beginning_of_several_ids_is_a_conflict(call):
     assert call.total() == 1500
 
 
-def test_an_id_is_no_pattern(anyone):
-    for key in ["%25%25%25%25", "____", "****", "0000%25", "[0-9]"]:
-        anyone.store("x")
-        assert anyone("GET", f"/api/memory/{key}").refusal() == (404, "not_found", "id")
-
-
 # Changing
 
 
-def test_what_is_left_out_of_a_change_stays(call):
+def test_what_is_left_out_of_a_change_stays_and_a_fault_changes_nothing(call):
     stored = call.store(**EVERYTHING)
-    changed = call.ok("PUT", f"/api/memory/{stored['id']}", {"importance": 0.9})
+    target = f"/api/memory/{stored['id']}"
+    assert call("PUT", target, {}).refusal()[:2] == (400, "invalid")
+    assert call("PUT", target, {"text": "y", "importance": 17}).refusal()[2] == "importance"
+    assert call.ok("GET", target) == without_stored(stored)
+    changed = call.ok("PUT", target, {"importance": 0.9})
     assert changed.pop("updated") is True
     assert changed.keys() == KEYS
     for name in KEYS - {"importance", "updated_at", "score", "tier"}:
         assert changed[name] == stored[name], name
-    assert changed["importance"] == 0.9
+    assert changed["importance"] == call.ok("GET", target)["importance"] == 0.9
     assert changed["updated_at"] > stored["updated_at"]
-    assert call.ok("GET", f"/api/memory/{stored['id']}")["importance"] == 0.9
 
 
 def test_each_field_can_be_changed(anyone):
     for name, value in [
-        ("text", "new words"),
-        ("subject", ""),
-        ("type", "procedural"),
-        ("event", "correction"),
-        ("outcome", "undone"),
-        ("category", "people/ana"),
-        ("tags", []),
-        ("importance", 0),
-        ("source", "mail"),
-        ("actor", "Bo"),
-        ("group", ""),
-        ("position", None),
-        ("data", None),
+        ("text", "new words"), ("subject", ""), ("type", "procedural"), ("event", "correction"),
+        ("outcome", "undone"), ("category", "people/ana"), ("tags", []), ("importance", 0),
+        ("source", "mail"), ("actor", "Bo"), ("group", ""), ("position", None), ("data", None),
         ("metadata", {"urls": ["https://new.example.com"], "commands": [], "paths": []}),
         ("created_at", 1_600_000_000.0),
-    ]:
+    ]:  # fmt: skip
         fields = {key: given for key, given in EVERYTHING.items() if key != "text"}
-        stored = anyone.store("no references here", **fields)
-        changed = anyone.ok("PUT", f"/api/memory/{stored['id']}", {name: value})
-        assert changed[name] == value
-        assert anyone.ok("GET", f"/api/memory/{stored['id']}")[name] == value
+        target = f"/api/memory/{anyone.store('no references here', **fields)['id']}"
+        assert anyone.ok("PUT", target, {name: value})[name] == value
+        assert anyone.ok("GET", target)[name] == value
+    assert anyone.store("x", expires=None)["expires_at"] is None
+    lent = anyone.store("x", expires="1h")
+    assert anyone.ok("PUT", f"/api/memory/{lent['id']}", {"ttl": None})["expires_at"] is None
 
 
 def test_a_new_text_is_found_at_once_and_its_references_follow_it(call):
@@ -201,36 +190,26 @@ def test_a_new_text_is_found_at_once_and_its_references_follow_it(call):
     assert call.ok("POST", "/api/recall", {"query": "boat"})["results"] == []
 
 
-def test_a_change_of_nothing_or_with_a_fault_changes_nothing(call):
-    stored = call.store("x")
-    target = f"/api/memory/{stored['id']}"
-    assert call("PUT", target, {}).refusal()[:2] == (400, "invalid")
-    assert call("PUT", target, {"text": "y", "importance": 17}).refusal()[2] == "importance"
-    assert call.ok("GET", target) == without_stored(stored)
-
-
 # Merging
 
 
-def test_a_merged_memory_leaves_lists_and_recall_but_can_be_read(call):
-    old, new = call.store("Ana drinks coffee"), call.store("Ana drinks tea")
+def test_a_merged_memory_leaves_lists_and_recall_but_can_be_read_and_leaves_its_pin(call):
+    old, new = call.store("Ana drinks coffee", pinned=True), call.store("Ana drinks tea")
     call.ok("POST", f"/api/memory/{old['id']}/merge", {"into": new["id"][:8]})
     assert listed(call) == ["Ana drinks tea"]
     assert listed(call, "include=merged") == ["Ana drinks coffee", "Ana drinks tea"]
+    for key in (new["id"], new["id"][:6]):
+        assert texts(call.ok("GET", f"/api/memory?merged_into={key}")) == ["Ana drinks coffee"]
     assert texts(call.ok("POST", "/api/recall", {"query": "Ana drinks"})) == ["Ana drinks tea"]
     assert call.ok("GET", f"/api/memory/{old['id']}")["merged_into"] == new["id"]
+    assert call.ok("GET", f"/api/memory/{new['id']}")["pinned"] is True
     call.ok("POST", f"/api/memory/{old['id']}/unmerge")
     assert listed(call) == ["Ana drinks coffee", "Ana drinks tea"]
+    assert call.ok("GET", f"/api/memory/{new['id']}")["pinned"] is False
+    assert texts(call.ok("GET", f"/api/memory?merged_into={new['id']}")) == []
 
 
 # Expiry
-
-
-def test_no_expiry_and_an_expiry_taken_back(call):
-    assert call.store("x", expires=None)["expires_at"] is None
-    stored = call.store("x", expires="1h")
-    changed = call.ok("PUT", f"/api/memory/{stored['id']}", {"ttl": None})
-    assert changed["expires_at"] is None
 
 
 def test_an_expired_memory_vanishes_everywhere_at_once(call, eventually):
@@ -282,17 +261,6 @@ def test_a_pinned_memory_is_hot_whatever_its_age_and_its_pin_can_be_undone(call)
     call.ok("POST", "/api/undo", {"id": faded["id"]})
     assert call.ok("GET", target)["tier"] == "frozen"
     assert "hot_memories" not in call.ok("GET", "/api/hot")["state"]
-
-
-def test_a_merge_keeps_the_pin_and_undoing_it_takes_the_pin_off(call):
-    older, newer = call.store("tea at four", pinned=True), call.store("tea at five")
-    call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
-    assert call.ok("GET", f"/api/memory/{newer['id']}")["pinned"] is True
-    assert texts(call.ok("GET", f"/api/memory?merged_into={newer['id']}")) == ["tea at four"]
-    assert texts(call.ok("GET", f"/api/memory?merged_into={newer['id'][:6]}")) == ["tea at four"]
-    call.ok("POST", f"/api/memory/{older['id']}/unmerge")
-    assert call.ok("GET", f"/api/memory/{newer['id']}")["pinned"] is False
-    assert texts(call.ok("GET", f"/api/memory?merged_into={newer['id']}")) == []
 
 
 def test_what_is_pinned_leaves_the_archive_and_is_archived_last(calls_of, make_daemon):

@@ -116,8 +116,5 @@ def test_the_browser_gets_in_once_with_the_token_and_nobody_without(served):
     name = session.partition("=")[0]
     assert get(port, "/", Cookie=f"{name}=\xff\xfe").status == 403
     assert get(port, "/?token=%ff%fe").status == 403
-
-
-def test_a_busy_port_is_explained(served):
-    done = run("tui", "--web", "--port", str(served[0]), code=4)
-    assert "choose another with --port" in done.stderr
+    busy = run("tui", "--web", "--port", str(port), code=4)
+    assert "choose another with --port" in busy.stderr
