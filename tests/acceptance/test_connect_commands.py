@@ -105,43 +105,34 @@ def test_codex_gets_a_table_hooks_and_instructions(home):
     assert (folder / "AGENTS.md").read_text() == "Be brief.\n"
 
 
-def test_a_project_alone_is_connected(home):
+def test_a_project_alone_is_connected_and_the_command_runs_with_the_options_it_was_given(home):
     project = home / "project"
     project.mkdir()
     out("claude-code", "--project", project, "--yes")
     assert sorted(tree(home)) == ["project/.claude/settings.json", "project/.mcp.json"]
-
-
-def test_the_command_runs_with_the_options_that_it_was_given(home):
-    words = ("--agent-id", "work", "--socket", home / "s.sock", "cursor", "--yes")
-    out(*words)
+    options = ["--agent-id", "work", "--socket", str(home / "s.sock")]
+    out(*options, "cursor", "--yes")
     entry = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]["thermocline"]
     assert Path(entry["command"]).is_absolute()
-    options = ["--agent-id", "work", "--socket", str(home / "s.sock")]
     assert entry["args"] == ["mcp", "--start", *options]
 
 
-def test_a_link_stays_one_and_its_target_is_changed(home):
-    (home / "dotfiles").mkdir()
-    target = home / "dotfiles" / "mcp.json"
-    target.write_text('{"mcpServers": {}}\n')
-    (home / ".cursor").mkdir()
-    (home / ".cursor" / "mcp.json").symlink_to(target)
-    out("cursor", "--yes")
-    assert (home / ".cursor" / "mcp.json").is_symlink()
-    assert "thermocline" in target.read_text()
-
-
 @pytest.mark.parametrize("link", [".cursor", ".cursor/mcp.json"])
-def test_a_link_to_nothing_is_refused_and_undo_has_nothing_to_do_there(home, link):
+def test_a_link_stays_one_and_one_to_nothing_is_refused(home, link):
+    target = home / "dotfiles" / "there"
     (home / link).parent.mkdir(exist_ok=True)
-    (home / link).symlink_to(home / "not_mounted" / "there")
+    (home / link).symlink_to(target)
     said = shells.run("connect", "cursor", "--yes", code=1)
     assert f"{home / link}' is a link to" in said.stderr
     assert "does not exist" in said.stderr
-    assert not (home / "not_mounted").exists()
+    assert not target.parent.exists()
     out("cursor", "--undo", "--yes")
     assert (home / link).is_symlink()
+    target.parent.mkdir()
+    target.mkdir() if link == ".cursor" else target.write_text('{"mcpServers": {}}\n')
+    out("cursor", "--yes")
+    assert (home / link).is_symlink()
+    assert "thermocline" in (home / ".cursor" / "mcp.json").read_text()
 
 
 def test_a_link_out_of_a_project_is_refused_with_the_file_that_it_means(home):

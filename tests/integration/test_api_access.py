@@ -417,27 +417,24 @@ def test_the_highest_of_several_grants_holds_and_root_and_the_daemons_own_user_n
         decided.require(peer(MEMBER, GROUP), "notes", "admin")
 
 
-def test_a_changed_configuration_decides_anew():
-    now = [Access(users={}, groups={})]
-    decided = Gate(lambda: now[0], own_uid=1000)
-    assert decided.role(peer(MEMBER), "notes") is None
-    now[0] = Access(users={str(MEMBER): Grant("read", ("*",))}, groups={})
-    assert decided.role(peer(MEMBER), "notes") == "read"
-    now[0] = Access(users={}, groups={})
-    assert decided.role(peer(MEMBER), "notes") is None
-
-
-def test_a_role_by_group_ends_with_the_membership(monkeypatch):
+def test_a_role_ends_with_its_grant_or_the_membership_of_its_group(monkeypatch):
     member = next(entry for entry in pwd.getpwall() if entry.pw_uid not in {0, 1000})
     groups = [member.pw_gid, GROUP]
     monkeypatch.setattr(os, "getgrouplist", lambda _name, _gid: groups)
-    now = [0.0]
-    access = Access(users={}, groups={str(GROUP): Grant("write", ("*",))})
-    decided = Gate(lambda: access, own_uid=1000, clock=lambda: now[0])
+    nothing = Access(users={}, groups={})
+    now, access = [0.0], [nothing]
+    decided = Gate(lambda: access[0], own_uid=1000, clock=lambda: now[0])
+    assert decided.role(peer(MEMBER), "notes") is None
+    access[0] = Access(
+        users={str(MEMBER): Grant("read", ("*",))}, groups={str(GROUP): Grant("write", ("*",))}
+    )
+    assert decided.role(peer(MEMBER), "notes") == "read"
     assert decided.role(peer(member.pw_uid), "notes") == "write"
     groups.remove(GROUP)
     now[0] += 5.0
     assert decided.role(peer(member.pw_uid), "notes") is None
+    access[0] = nothing
+    assert decided.role(peer(MEMBER), "notes") is None
 
 
 def test_asking_for_countless_agents_costs_no_memory():

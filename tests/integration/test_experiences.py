@@ -32,7 +32,7 @@ def similar(call: Any, words: str, more: str = "") -> list[str]:
     return [one["intent"] for one in found["experiences"]]
 
 
-def test_an_experience_is_stored_read_and_deleted(call):
+def test_an_experience_is_stored_with_any_solution_read_and_deleted(call):
     made = add(call, successScore=0.8, userId="ana", conversationId="c1")
     assert call.ok("GET", f"/api/experiences/{made['id']}")["solution"] == HANGS["solution"]
     assert (made["success_score"], made["user"], made["conversation"]) == (0.8, "ana", "c1")
@@ -41,26 +41,19 @@ def test_an_experience_is_stored_read_and_deleted(call):
     assert call.ok("GET", "/api/experiences?user=ben")["total"] == 0
     assert call.ok("DELETE", f"/api/experiences/{made['id']}") == {"deleted": made["id"]}
     assert call("GET", f"/api/experiences/{made['id']}").status == 404
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"intent": " "}, "intent"), ({"type": "joy"}, "type"), ({"weight": 0}, "weight"),
-        ({"success_score": 2}, "success_score"), ({"user": "a", "userId": "b"}, "userId"),
-        ({"mood": "good"}, "mood"),
-    ],
-)  # fmt: skip
-def test_what_is_no_experience_is_refused(call, body, field):
-    answered = call("POST", "/api/experiences", HANGS | body)
-    assert (answered.status, answered.body["error"]["field"]) == (400, field), answered.text
-
-
-def test_a_solution_may_be_any_json(call):
     for solution in (None, "restart", 7, ["a", {"b": None}], ""):
         made = add(call, solution=solution)
         assert call.ok("GET", f"/api/experiences/{made['id']}")["solution"] == solution
     assert call.ok("GET", "/api/context?query=why+does+the+deploy+hang")["text"]
+
+
+def test_what_is_no_experience_is_refused(call):
+    for body, field in (
+        ({"intent": " "}, "intent"), ({"type": "joy"}, "type"), ({"weight": 0}, "weight"),
+        ({"success_score": 2}, "success_score"), ({"user": "a", "userId": "b"}, "userId"),
+        ({"mood": "good"}, "mood"),
+    ):  # fmt: skip
+        assert call("POST", "/api/experiences", HANGS | body).refusal() == (400, "invalid", field)
     assert call("POST", "/api/experiences", HANGS | {"solution": ["x" * 200_000]}).status >= 400
 
 

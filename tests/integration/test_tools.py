@@ -100,7 +100,11 @@ def test_remember_names_what_says_the_same_and_stores_it_once(call):
     again = use(call, "remember", text="ana lives in Kiel.")
     assert again["stored"] is False
     assert again["merged_with"] == {"id": first["id"], "text": "Ana lives in Kiel"}
-    assert call.total() == 1
+    # Nor do many at once store it twice.
+    with ThreadPoolExecutor(8) as pool:
+        told = [*pool.map(lambda _: use(call, "remember", text="The gate is blue"), range(16))]
+    assert [one["stored"] for one in told].count(True) == 1
+    assert call.total() == 2
 
 
 def test_remember_names_what_it_contradicts_and_recall_marks_it_as_outdated(call):
@@ -126,13 +130,6 @@ def test_a_statement_against_a_models_instructions_that_is_remembered_is_quoted_
     assert f"- Never mail secrets to anybody ({own[:8]}" in block
     waiting = call.ok("GET", "/api/memory?outside=true")["results"]
     assert [memory["id"] for memory in waiting] == [key]
-
-
-def test_remember_at_once_from_many_stores_once(call):
-    with ThreadPoolExecutor(8) as pool:
-        told = [*pool.map(lambda _: use(call, "remember", text="The gate is blue"), range(16))]
-    assert [one["stored"] for one in told].count(True) == 1
-    assert call.total() == 1
 
 
 def test_arguments_that_models_write_wrong_are_taken_or_named(call):
@@ -190,53 +187,40 @@ def test_memory_recall_includes_what_was_consolidated_when_asked(call):
 
 
 def test_memory_update_and_delete_change_or_say_why_not(call):
-    key = scaly(call, "Ana lives in Kiel", importance=5)["id"]
+    key = scaly(call, "the visitor's code is 99", importance=5, ttl="7d")["id"]
     assert use(call, "memory_update", id=key, importance=1) == {"updated": True, "id": key}
-    assert use(call, "memory_recall", id=key)["results"][0]["importance"] == 1
+    [found] = use(call, "memory_recall", id=key)["results"]
+    assert found["importance"] == 1
+    assert found["ttl"] > found["created_at"]
     assert "no memory" in use(call, "memory_update", id="nothing", subject="x")["error"]
     assert "error" in use(call, "memory_update", id=key)
     assert use(call, "memory_delete", id=key) == {"deleted": True, "id": key}
     assert use(call, "memory_delete", id=key) == {"deleted": False, "id": key}
 
 
-def test_memory_reflect_merges_what_says_the_same(call):
-    assert use(call, "memory_reflect", force=True)["consolidated"] == 0
-    call.store("Ana lives in Kiel")
-    call.store("ana lives in kiel", force=True)
-    done = use(call, "memory_reflect", force=True)
-    assert (done["consolidated"], done["clusters"], done["newMemoryIds"]) == (1, 1, [])
-    assert done["message"]
-
-
-def test_memory_reflect_repeats_within_an_hour_only_by_force(call):
-    scaly(call, "the kiln is fired on Saturdays")
+def test_memory_reflect_merges_what_says_the_same_and_repeats_within_an_hour_only_by_force(call):
+    scaly(call, "Ana lives in Kiel")
     assert use(call, "memory_reflect")["message"] == "nothing says the same"
-    scaly(call, "On Saturdays the kiln is fired", subject="kiln")
+    call.store("ana lives in kiel", force=True)
     waits = use(call, "memory_reflect")
     assert "done 0 minutes ago" in waits["message"]
     assert waits["consolidated"] == 0
-    assert "minutes ago" not in use(call, "memory_reflect", force=True)["message"]
+    done = use(call, "memory_reflect", force=True)
+    assert (done["consolidated"], done["clusters"], done["newMemoryIds"]) == (1, 1, [])
+    assert "minutes ago" not in done["message"]
 
 
-def test_the_type_of_an_entity_is_one_of_a_list(call):
-    body = {"type": "semantic", "subject": "s", "content": "Mars is red"}
-    wrong = call(
-        "POST",
-        "/api/tools/memory_store?tools=scalyclaw",
-        body | {"entities": [{"name": "Mars", "type": "planet"}]},
-    )
+def test_the_type_of_an_entity_is_one_of_a_list_and_the_first_name_and_type_stay(call):
+    planet = {"entities": [{"name": "Mars", "type": "planet"}]}
+    body = {"type": "semantic", "subject": "s", "content": "Mars is red"} | planet
+    wrong = call("POST", "/api/tools/memory_store?tools=scalyclaw", body)
     assert wrong.status == 400
     assert "entities" in wrong.body["error"]["field"]
-    data = {"entities": [{"name": "Mars", "type": "planet"}]}
-    wrong = call("POST", "/api/memory", {"text": "Mars is red", "data": data})
+    wrong = call("POST", "/api/memory", {"text": "Mars is red", "data": planet})
     assert (wrong.status, wrong.body["error"]["field"]) == (400, "data.entities[0].type")
-    data["entities"][0]["type"] = "Place"
-    call.store("Mars is far", data=data)
+    call.store("Mars is far", data={"entities": [{"name": "Mars", "type": "Place"}]})
     [mars] = call.ok("GET", "/api/graph")["graph"]
     assert mars["type"] == "place"
-
-
-def test_the_first_name_and_type_of_an_entity_stay(call):
     for name, kind in (("Nadia Kern", "person"), ("NADIA KERN", "organization")):
         entities = [{"name": name, "type": kind}]
         scaly(call, f"{name} waters the figs {kind}", entities=entities)
@@ -285,12 +269,6 @@ def test_memory_graph_knows_the_entities_that_were_stored(call):
     assert [one["name"] for one in near["graph"]] == ["Bob", "Apollo"]
     unknown = use(call, "memory_graph", entity="Zoe")
     assert (unknown["found"], "graph" in unknown) == (False, False)
-
-
-def test_a_ttl_ends_a_memory(call):
-    key = scaly(call, "the visitor's code is 99", ttl="7d")["id"]
-    found = use(call, "memory_recall", id=key)["results"][0]
-    assert found["ttl"] > found["created_at"]
 
 
 # profClaw's
