@@ -17,12 +17,21 @@ def shell(shared_daemon: Any, call: Any) -> Shell:
     return Shell(shared_daemon.socket, call.agent)
 
 
-def test_a_text_is_distilled_as_evoclaw_does_it(shell):
+def test_a_text_is_distilled_as_evoclaw_does_it_and_without_a_model_by_rules(shell, tmp_path):
     found = shell.json("distill", "--text", CHAT, "--core-summary")
     assert {"core_summary", "why"} & set(found) == {"core_summary"}
     out, _ = shell.run("distill", "-", stdin=CHAT)
     assert "https://a.example/plan" in out
     assert "rule" in out
+    err = shell.run("distill", CHAT, "--llm").stderr
+    assert "by rules, without a model: no model is configured" in err
+    out, err = shell.run("retrieve", "oolong", "--mode", "llm")
+    assert "Ada likes oolong" in out
+    assert "by keywords, without a model" in err
+    (tmp_path / "empty.md").touch()
+    assert "texts" not in shell.run("distill", "", code=2).stderr
+    words = ("--file", __file__, "--file", tmp_path / "empty.md")
+    assert "empty.md is empty" in shell.run("distill", *words, code=2).stderr
 
 
 def test_several_files_are_distilled_and_kept(shell, tmp_path, call):
@@ -42,18 +51,6 @@ def test_several_files_are_distilled_and_kept(shell, tmp_path, call):
     assert call.total() == 3
 
 
-def test_an_empty_text_to_distill_is_named_as_it_was_given(shell, tmp_path):
-    (tmp_path / "empty.md").touch()
-    assert "texts" not in shell.run("distill", "", code=2).stderr
-    words = ("--file", __file__, "--file", str(tmp_path / "empty.md"))
-    assert "empty.md is empty" in shell.run("distill", *words, code=2).stderr
-
-
-def test_a_wish_for_a_model_that_is_not_there_is_told(shell):
-    _, err = shell.run("distill", CHAT, "--llm")
-    assert "by rules, without a model: no model is configured" in err
-
-
 def test_a_model_at_an_address_distils_and_searches(shell, model_server):
     model_server.says('{"fact": "The testnet comes first"}')
     found = shell.json("distill", CHAT, "--llm-endpoint", model_server.plain)
@@ -65,12 +62,6 @@ def test_a_model_at_an_address_distils_and_searches(shell, model_server):
     assert (ada["text"], ada["search_method"]) == ("Ada likes oolong", "llm-tree")
     out, _ = shell.run(*words, "--explain")
     assert "root > people > people/ada  0.80 (about her)" in out
-
-
-def test_a_mode_without_a_model_asks_none(shell):
-    out, err = shell.run("retrieve", "oolong", "--mode", "llm")
-    assert "Ada likes oolong" in out
-    assert "by keywords, without a model" in err
 
 
 # Conversations

@@ -4,14 +4,17 @@ import json
 import re
 from typing import Any
 
-import pytest
-
 
 def state(call: Any) -> Any:
     return call.ok("GET", "/api/hot")["state"]
 
 
 def test_the_size_is_that_of_compact_json_and_within_the_cap(call):
+    call.store("the owner is allergic to nuts", importance=1.0)
+    call.store("it rained on Tuesday", importance=0.4)
+    shown = json.dumps(state(call))
+    assert "allergic" in shown
+    assert "rained" not in shown
     for number in range(40):
         text = f"lesson {number} " + "é" * 100
         call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 40})
@@ -42,22 +45,20 @@ def test_a_full_state_loses_entries_of_the_largest_list(call):
     assert all("d" * 200 in one["text"] for one in memories)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
+def test_what_comes_and_goes_is_one_memory(calls_of, shared_daemon):
+    for key, value in (
         ("project", lambda n: {"name": f"P{n}", "description": "d" * 300}),
         ("task", lambda n: {"text": f"{n} " + "t" * 400}),
         ("owner_profile", lambda n: {f"k{n}": f"{n} " + "v" * 900}),
-    ],
-)
-def test_what_comes_and_goes_is_one_memory(call, key, value):
-    for turn in range(3):
-        for number in range(20):
-            status = {"status": f"step {turn}"} if key == "project" else {}
-            call.ok("PUT", f"/api/hot/{key}", value(number) | status)
-    texts = [one["text"] for one in call.ok("GET", "/api/memory?limit=100")["results"]]
-    assert 0 < len({re.findall(r"\d+", text)[0] for text in texts}) == len(texts) <= 20
-    assert key != "project" or any("step 2" in text for text in texts)
+    ):
+        call = calls_of(shared_daemon, f"goes-{key}")
+        for turn in range(3):
+            for number in range(20):
+                status = {"status": f"step {turn}"} if key == "project" else {}
+                call.ok("PUT", f"/api/hot/{key}", value(number) | status)
+        texts = [one["text"] for one in call.ok("GET", "/api/memory?limit=100")["results"]]
+        assert 0 < len({re.findall(r"\d+", text)[0] for text in texts}) == len(texts) <= 20
+        assert key != "project" or any("step 2" in text for text in texts)
 
 
 def test_values_are_merged_not_replaced(call):
@@ -125,14 +126,6 @@ def test_a_value_of_the_wrong_shape_changes_nothing(call):
         if not isinstance(value, dict):
             assert "such as {" in answer.body["error"]["hint"]
     assert content() == before
-
-
-def test_an_important_memory_is_promoted(call):
-    call.store("the owner is allergic to nuts", importance=1.0)
-    call.store("it rained on Tuesday", importance=0.4)
-    shown = json.dumps(state(call))
-    assert "allergic" in shown
-    assert "rained" not in shown
 
 
 def test_the_markdown_is_what_memory_md_holds_in_evoclaws_order(call, shared_daemon):

@@ -129,13 +129,22 @@ def test_beside_a_running_daemon_everything_is_looked_at_and_goes_on(full, make_
         client.store("still possible")
 
 
-def test_errors_of_the_configuration_are_named_with_file_and_key(patient):
+def test_errors_of_the_configuration_and_a_unit_whose_command_is_gone(patient):
+    patient.write(UNIT, "[Service]\nExecStart=/opt/gone/bin/thermocline daemon\n")
+    expect(patient.says("systemd"), "failure", "/opt/gone/bin/thermocline", "thermocline install")
     patient.configure(warm={"max_kb": "many"})
     expect(patient.says("configuration"), "failure", "warm.max_kb", "config --check")
     assert patient.says("replica") == [], "which one is not known"
 
 
-def test_a_full_disk(patient, monkeypatch):
+def test_a_full_disk_and_a_file_system_that_is_of_no_use(patient, monkeypatch):
+    for kind, level, message in (
+        ("tmpfs", "warning", "lost at shutdown"), ("nfs4", "failure", "cannot lock safely"),
+    ):  # fmt: skip
+        mounts = f"/dev/sda / ext4 rw 0 0\nx {patient.state.resolve()} {kind} rw 0 0\n"
+        patient.write("proc/mounts", mounts)
+        expect(patient.says("disk"), level, message, "--state-dir")
+    patient.write("proc/mounts", "/dev/sda / ext4 rw 0 0\n")
     real = os.statvfs(patient.state)
 
     def full(**changes: int) -> Callable[[object], object]:
@@ -151,16 +160,6 @@ def test_a_full_disk(patient, monkeypatch):
     expect(patient.says("disk"), "failure", "only 10 more files", "make room")
 
 
-@pytest.mark.parametrize(
-    ("kind", "level", "message"),
-    [("tmpfs", "warning", "lost at shutdown"), ("nfs4", "failure", "cannot lock safely")],
-)
-def test_a_file_system_that_is_of_no_use(patient, kind, level, message):
-    mounts = f"/dev/sda / ext4 rw 0 0\nx {patient.state.resolve()} {kind} rw 0 0\n"
-    patient.write("proc/mounts", mounts)
-    expect(patient.says("disk"), level, message, "--state-dir")
-
-
 def test_a_clock_that_is_wrong_or_was_set_back(full):
     expect(full.says("clock", now=86_400.0), "failure", "the year 1970", "set-ntp")
     behind = full.says("clock", now=time.time() - 7_200)
@@ -168,49 +167,36 @@ def test_a_clock_that_is_wrong_or_was_set_back(full):
     assert full.says("clock")[0].level == "ok"
 
 
-def test_memories_that_others_can_enter_or_the_daemon_cannot_write(full):
+def test_memories_that_others_can_enter_or_the_daemon_cannot_write_or_open(full, monkeypatch):
     full.state.chmod(0o755)
     expect(full.says("permissions"), "warning", "mode 755", "chmod 700")
     full.state.chmod(0o700)
-    if os.getuid() != 0:
-        pytest.skip("only root can give a file away")
-    os.chown(full.state / "agents" / "ana" / "memory.db", 12_345, -1)
-    expect(full.says("permissions"), "failure", "ana/memory.db", "chown -R root:")
-
-
-def test_a_database_that_cannot_be_opened_is_not_called_damaged(full, monkeypatch):
-    # Root may read everything.
+    if os.getuid() == 0:
+        database = full.state / "agents" / "ana" / "memory.db"
+        os.chown(database, 12_345, -1)
+        expect(full.says("permissions"), "failure", "ana/memory.db", "chown -R root:")
+        os.chown(database, 0, -1)
+    # Root may read everything. What cannot be opened is not called damaged.
     monkeypatch.setattr(os, "access", lambda path, _: Path(path).name != "memory.db")
     expect(full.says("permissions"), "failure", "ana/memory.db", "chmod -R u+rwX")
     expect(full.says("integrity"), "warning", "ana/memory.db: permission denied", "sudo")
 
 
-def test_a_unit_whose_command_is_gone(patient):
-    patient.write(UNIT, "[Service]\nExecStart=/opt/gone/bin/thermocline daemon\n")
-    expect(patient.says("systemd"), "failure", "/opt/gone/bin/thermocline", "thermocline install")
-
-
-@pytest.mark.parametrize(
-    ("told", "level", "message", "fix"),
-    [
-        ("ActiveState=failed\nResult=watchdog\nNRestarts=9", "failure", "watchdog", "reset-failed"),
-        ("ActiveState=active\nResult=success\nNRestarts=2", "warning", "2 times", "journalctl"),
-        ("ActiveState=active\nResult=success\nNRestarts=0", "ok", "active", ""),
-    ],
-)
-def test_a_service_that_fails(
-    patient, tmp_path, monkeypatch,
-    told, level, message, fix
-):  # fmt: skip
+def test_a_service_that_fails(patient, tmp_path, monkeypatch):
     patient.write(UNIT, "[Service]\nExecStart=/bin/thermocline daemon\n")
     patient.write("bin/thermocline", "").chmod(0o755)
     patient.write("run/systemd/system/x", "")
     systemctl = tmp_path / "bin" / "systemctl"
     systemctl.parent.mkdir()
-    systemctl.write_text(f"#!/bin/sh\necho '{told}'\n")
-    systemctl.chmod(0o755)
     monkeypatch.setenv("PATH", f"{systemctl.parent}:{os.environ['PATH']}")
-    expect(patient.says("systemd"), level, message, fix)
+    for told, level, message, fix in (
+        ("ActiveState=failed\nResult=watchdog\nNRestarts=9", "failure", "watchdog", "reset-failed"),
+        ("ActiveState=active\nResult=success\nNRestarts=2", "warning", "2 times", "journalctl"),
+        ("ActiveState=active\nResult=success\nNRestarts=0", "ok", "active", ""),
+    ):
+        systemctl.write_text(f"#!/bin/sh\necho '{told}'\n")
+        systemctl.chmod(0o755)
+        expect(patient.says("systemd"), level, message, fix)
 
 
 def test_a_state_folder_that_a_process_holds_without_answering(patient):
@@ -265,20 +251,14 @@ def test_what_the_daemon_itself_reports(patient, make_daemon):
     assert "restart" in older.fix
 
 
-@pytest.mark.parametrize("how", ["pages", "head", "later"])
-def test_a_database_that_is_damaged_or_of_a_later_release(full, how):
+def test_a_database_that_is_damaged_or_of_a_later_release(full):
     path = full.state / "agents" / "ana" / "memory.db"
-    if how == "later":
-        with closing(sqlite3.connect(path)) as db:
-            db.execute("PRAGMA user_version = 9999")
-    else:
-        content = bytearray(path.read_bytes())
-        start = 0 if how == "head" else 4096
-        content[start : start + 4096] = b"\xa5" * 4096
-        path.write_bytes(content)
-    if how == "later":
-        expect(full.says("integrity"), "failure", "a later release wrote", "install that release")
-    else:
+    sound = path.read_bytes()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 9999")
+    expect(full.says("integrity"), "failure", "a later release wrote", "install that release")
+    for start in (0, 4096):
+        path.write_bytes(sound[:start] + b"\xa5" * 4096 + sound[start + 4096 :])
         expect(full.says("integrity"), "failure", "'ana' is damaged", "restore --agent-id ana")
 
 
