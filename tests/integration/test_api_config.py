@@ -1,12 +1,11 @@
 """`/api/config`, and the command line that uses it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon
 
 from thermocline.daemon.cli.main import main
 
@@ -85,50 +84,33 @@ def test_a_change_is_in_the_file_in_force_at_once_and_survives_a_restart(layered
     assert one.keys()["recall.limit"]["value"] == 9
 
 
-@pytest.fixture(scope="module")
-def refusing(tmp_path_factory: Any, calls_of: Any) -> Iterator[Layered]:
-    """A daemon whose file is not changed by any test."""
-    folder = tmp_path_factory.mktemp("refusing")
-    file = folder / "config.json"
-    file.write_text('{"hot": {"max_tasks": 3}}')
-    options = ("--set=config.check_seconds=3600", f"--config={file}")
-    daemon = Daemon(folder, *options).start()
-    yield Layered(daemon, calls_of(daemon), file)
-    assert daemon.stop() == 0
+def test_a_wrong_change_is_refused_as_a_whole(layered):
+    one = layered('{"hot": {"max_tasks": 3}}')
+    several = {"set": {"hot.max_bytes": 1, "recall.limit": 0}}
+    for body, said in (
+        (several, "hot.max_bytes: expected an integer 512"),
+        (several, "recall.limit: expected an integer 1 to 100"),
+        ({"set": {"hot.max_byte": 1000}}, "did you mean hot.max_bytes?"),
+        ({"unset": ["nothing"]}, "nothing: unknown key"),
+        ({"set": {"config.check_seconds": 1}}, "is given by --set of the daemon's command line"),
+        ({"sets": {}}, "sets"),
+        ({"set": 5}, "set"),
+    ):
+        answer = one.call("PUT", "/api/config", {"unset": ["hot.max_tasks"]} | body)
+        status, _, field = answer.refusal()
+        assert status == 400
+        assert said in (field or answer.body["error"]["message"])
+        assert one.written() == {"hot": {"max_tasks": 3}}
+        assert one.keys()["hot.max_tasks"]["value"] == 3
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (
-            {"set": {"hot.max_bytes": 1, "recall.limit": 0}},
-            [
-                "hot.max_bytes: expected an integer 512",
-                "recall.limit: expected an integer 1 to 100",
-            ],
-        ),
-        ({"set": {"hot.max_byte": 1000}}, ["did you mean hot.max_bytes?"]),
-        ({"unset": ["nothing"]}, ["nothing: unknown key"]),
-        ({"set": {"config.check_seconds": 1}}, ["is given by --set of the daemon's command line"]),
-        ({"sets": {}}, ["sets"]),
-        ({"set": 5}, ["set"]),
-    ],
-)
-def test_a_wrong_change_is_refused_as_a_whole(body, said, refusing):
-    one = refusing
-    body = {"unset": ["hot.max_tasks"], **body} if "unset" not in body else body
-    answer = one.call("PUT", "/api/config", body)
-    assert answer.status == 400
-    message = answer.body["error"]["message"]
-    assert all(part in message or part == answer.body["error"].get("field") for part in said)
-    assert one.written() == {"hot": {"max_tasks": 3}}
-    assert one.keys()["hot.max_tasks"]["value"] == 3
-
-
-def test_a_file_that_is_broken_by_hand_is_shown_as_it_was_and_not_written(layered):
-    one = layered('{"recall": {"limit": 7}}')
+def test_a_key_without_effect_is_a_problem_and_a_file_broken_by_hand_is_not_written(layered):
+    one = layered('{"memory": {"topK": 4, "colour": "red"}}')
+    problems = one.call.ok("GET", "/api/status")["problems"]
+    [told] = [each["message"] for each in problems if each["code"] == "config_without_effect"]
+    assert "memory.colour" in told
     one.file.write_text("{")
-    assert one.keys()["recall.limit"]["value"] == 7
+    assert one.keys()["recall.limit"]["value"] == 4
     answer = one.call("PUT", "/api/config", {"set": {"recall.limit": 8}})
     assert answer.refusal() == (400, "invalid", None)
     assert one.file.read_text() == "{"
@@ -173,17 +155,6 @@ def test_the_command_line_shows_the_configuration_of_the_daemon(
     assert shown["origins"]["recall.limit"] == str(one.file)
     assert main([socket, "config", "--config", str(mine)]) == 0
     assert "= 3 " in capsys.readouterr().out
-
-
-def test_a_key_without_effect_is_a_problem_until_it_is_gone(layered):
-    one = layered('{"memory": {"topK": 4, "colour": "red"}}')
-    [problem] = [
-        problem
-        for problem in one.call.ok("GET", "/api/status")["problems"]
-        if problem["code"] == "config_without_effect"
-    ]
-    assert "memory.colour" in problem["message"]
-    assert one.keys()["recall.limit"]["value"] == 4
 
 
 def test_synonyms_are_in_force_at_once_and_an_agents_own_are_those_of_no_other(layered, calls_of):

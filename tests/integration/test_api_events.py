@@ -81,29 +81,23 @@ def test_only_the_types_that_were_asked_for_are_told(call, listen):
     assert [whole.next()[1] for _ in range(2)] == ["memory.stored", "memory.stored"]
 
 
-def test_a_call_that_names_an_agent_hears_of_that_one_alone(call, listen, calls_of, shared_daemon):
-    stream = listen(f"/api/events?types=memory.stored&agent={call.agent}")
+def test_a_stream_of_one_agent_goes_on_behind_the_last_event_seen(
+    call, listen, calls_of, shared_daemon
+):
+    target = f"/api/events?types=memory.stored&agent={call.agent}"
+    first = listen(target)
     calls_of(shared_daemon, f"{call.agent}-other").store("theirs")
-    mine = call.store("mine")
-    assert stream.next()[2]["id"] == mine["id"]
-
-
-def test_a_stream_goes_on_behind_the_last_event_seen(call, listen):
-    first = listen("/api/events?types=memory.stored")
-    for text in ("one", "two", "three"):
-        call.store(text)
-    numbers = [first.next()[0] for _ in range(3)]
+    keys = [call.store(text)["id"] for text in ("one", "two", "three")]
+    seen = [first.next() for _ in range(3)]
+    assert [data["id"] for _, _, data in seen] == keys
+    numbers = [number for number, _, _ in seen]
     assert numbers == sorted(numbers)
-    again = listen("/api/events?types=memory.stored", last=str(numbers[0]))
+    again = listen(target, last=str(numbers[0]))
     assert [again.next()[0] for _ in range(2)] == numbers[1:]
     call.store("four")
     assert again.next()[0] > numbers[2]
-
-
-def test_all_that_is_known_follows_a_number_from_before_a_restart(call, listen):
-    call.store("x")
-    stream = listen("/api/events?types=memory.stored", last="999999999")
-    assert stream.next_of(call.agent)[0] == "memory.stored"
+    # All that is known follows a number from before a restart.
+    assert listen(target, last="999999999").next()[0] == numbers[0]
 
 
 def test_of_a_long_history_the_last_thousand_events_are_kept(call, listen):

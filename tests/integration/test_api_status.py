@@ -174,10 +174,3 @@ def test_the_socket_and_the_state_are_for_their_owner(shared_daemon, call):
             # A file that was being written has its final name by now.
             with contextlib.suppress(FileNotFoundError):
                 assert stat.S_IMODE((Path(folder) / file).stat().st_mode) & 0o077 == 0, file
-
-
-def test_the_log_never_has_a_memorys_text(call, shared_daemon):
-    call.store("swordfish")
-    call("POST", "/api/memory", {"text": "swordfish", "importance": 7})
-    call("POST", "/api/recall", {"query": "swordfish"})
-    assert "swordfish" not in shared_daemon.log.read_text()
