@@ -20,12 +20,14 @@ from ..memory.records import is_outside
 from ..memory.similarity import fold
 from .cues import is_injected, names_told, signals_of
 from .openings import Entry, Finder
-from .sentences import sentences
+from .sentences import dictated_parts, sentences
 from .thesaurus import FIRST_CODE, thesaurus
 from .vocabulary import cue, entries_of, languages, whole_expression
 
 # A longer text is a document and not a statement: it would fill the context block by itself.
 _LONGEST: Final = 400
+# Several words that somebody else said or wrote.
+_CITED: Final = re.compile(r"(?<!\w)[\"“„«](?:[^\"“”„«»\n ]+ ){2,}[^\"“”„«»\n]*[\"”“»](?!\w)")
 _WORD: Final = re.compile(r"[\w']+")
 _THRESHOLD: Final = 2.5
 # What may stand: shown where it has to do with a request.
@@ -39,22 +41,28 @@ _CONTACT: Final = frozenset({
     "answer_reply", "chat_app", "contact_reach", "email", "letter", "message", "phone",
     "phone_call", "photo", "talk", "tell_mention", "visit", "voicemail", "whatsapp",
 })  # fmt: skip
+_MEDICINES: Final = frozenset({
+    "acid_reducer", "adhd_medicine", "anticonvulsant", "antidepressant", "antipsychotic",
+    "beta_blocker", "blood_thinner", "diuretic", "immunosuppressant", "inhaler", "insulin",
+    "levothyroxine", "metformin", "statin",
+})  # fmt: skip
 # What limits the one answer that is asked for: "give me three ideas, no essays".
 _OF_ONE_ANSWER: Final = frozenset({"bound", "limit", "no_such", "answers"})
 # Signals that say something else together.
 _PAIRS: Final = (("not", "family"), ("not", "contact"), ("am", "trade"))
 # What concepts add to a sentence, but for few.
-_MOST_OF_CONCEPTS: Final = 2.0
+_MOST_OF_CONCEPTS: Final = 4.0
 _BEGIN, _END = r"(?<![\w'])", r"(?![\w'])"
 WEIGHTS: Final[Mapping[str, float]] = {
-    "vital": 4.7, "forbidden": 3.3, "rule": 3.2, "rules": 3.2, "whatever": 2.5, "am trade": 2.4,
-    "am": 2.4, "when_you": 2.3, "restricts": 2.3, "please": 2.0, "forbids": 1.9, "always": 1.8,
-    "answers": 1.7, "limit": 1.7, "bound": 1.7, "follows": 1.6, "reacts": 1.5, "does_not": 1.4,
-    "no_such": 1.3, "not": 1.3, "nobody_does": 1.1, "only": 1.1, "contact": 1.0, "to_me": 0.9,
-    "must": 0.9, "health": 0.8, "orders": 0.8, "body": 0.7, "recurs": 0.6, "not family": 0.6,
-    "nobody": 0.5, "needs": 0.4, "family": 0.2, "may_not": -0.1,
-    "food": -0.2, "trade": -0.3, "lies": -0.6, "doubted": -0.9, "not contact": -1.0,
-    "has_been": -1.1, "asks_now": -1.1, "bygone": -1.2, "was": -1.3, "dated": -1.7,
+    "vital": 4.7, "forbidden": 3.3, "rule": 3.2, "rules": 3.2, "medicine": 2.6, "whatever": 2.5,
+    "am trade": 2.4, "am": 2.4, "when_you": 2.3, "restricts": 2.3, "harms": 2.2, "please": 2.0,
+    "dose": 1.9, "forbids": 1.9, "always": 1.8, "answers": 1.7, "limit": 1.7, "bound": 1.7,
+    "follows": 1.6, "ordered": 1.5, "reacts": 1.5, "does_not": 1.4, "no_such": 1.3, "not": 1.3,
+    "nobody_does": 1.1, "only": 1.1, "contact": 1.0, "to_me": 0.9, "must": 0.9, "health": 0.8,
+    "orders": 0.8, "body": 0.7, "recurs": 0.6, "not family": 0.6, "nobody": 0.5, "needs": 0.4,
+    "family": 0.2, "may_not": -0.1, "food": -0.2, "trade": -0.3, "lies": -0.6, "doubted": -0.9,
+    "not contact": -1.0, "has_been": -1.1, "asks_now": -1.1, "bygone": -1.2, "was": -1.3,
+    "dated": -1.7,
 }  # fmt: skip
 
 
@@ -85,7 +93,8 @@ def _exceeds(text: str, threshold: float) -> bool:
         # Exact in any order: those of a set differ between processes.
         math.fsum(WEIGHTS.get(name, 0.0) for name in signals(sentence, threshold)) > threshold
         and "question" not in signals_of(sentence)
-        for sentence in sentences(text)
+        for whole in sentences(_CITED.sub(" ", text))
+        for sentence in dictated_parts(whole)
     )
 
 
@@ -126,7 +135,9 @@ def _concepts() -> Mapping[str, str]:
     known: dict[str, str] = {}
     for at, name in enumerate(thesaurus().names):
         for code in map(chr, (FIRST_CODE + 2 * at, FIRST_CODE + 2 * at + 1)):
-            if (field := thesaurus().field_of(code)) in _FIELDS:
+            if name in _MEDICINES:
+                known[code] = "medicine"
+            elif (field := thesaurus().field_of(code)) in _FIELDS:
                 known[code] = field
             elif name in _CONTACT:
                 known[code] = "contact"
