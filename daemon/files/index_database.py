@@ -8,11 +8,12 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -87,7 +88,10 @@ def content_of(path: str, text: str, digest: str, rules: IndexSettings) -> FileC
     """The indexed content of a file. The title of the file precedes the headings of each chunk."""
     content = cut(text, rules, markdown=not path.lower().endswith(_NOT_MARKDOWN))
     title = content.title or Path(path).stem
-    extra = " ".join(_words_of(content.meta))
+    # The front matter that describes the file helps to find its first chunk.
+    described = (content.meta.get(name, ()) for name in _DESCRIBING)
+    words = ([value] if isinstance(value, str) else value for value in described)
+    extra = " ".join(chain.from_iterable(words))
     pieces: list[Piece] = []
     for chunk in content.chunks:
         heading = chunk.heading
@@ -95,13 +99,6 @@ def content_of(path: str, text: str, digest: str, rules: IndexSettings) -> FileC
             heading = f"{title} › {heading}" if heading else title
         pieces.append(replace(chunk, heading=heading, extra=extra if not pieces else ""))
     return FileContent(digest, title, content.meta, content.lines, pieces)
-
-
-def _words_of(meta: Mapping[str, Any]) -> Iterable[str]:
-    """Words of the front matter that describe the file; they help to find its first chunk."""
-    for name in _DESCRIBING:
-        value = meta.get(name, ())
-        yield from [value] if isinstance(value, str) else value
 
 
 def signature(rules: IndexSettings) -> str:

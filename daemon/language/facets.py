@@ -46,8 +46,8 @@ _UMLAUT: Final = re.compile("[äöüß]")
 UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
-class SortedWords(msgspec.Struct):
-    """The words of a statement by their sorts.
+class Facets(msgspec.Struct):
+    """The words of a statement by their sorts, and what its cues tell.
 
     Attributes:
         statement: its normal form.
@@ -72,6 +72,74 @@ class SortedWords(msgspec.Struct):
     names: set[str] = msgspec.field(default_factory=set)
     modifiers: dict[str, str] = msgspec.field(default_factory=dict)
     labels: bool = False
+
+    @property
+    def content(self) -> set[str]:
+        """The topics and the names."""
+        return self.names.union(self.topics)
+
+    @property
+    def stems(self) -> set[str]:
+        """The stems of all words."""
+        return set(map(stem_of, self.statement.words))
+
+    @property
+    def frame(self) -> set[str]:
+        """The stems of small words that may tell which attribute is meant: "starts"."""
+        empty = STOP_WORDS | words(*_EMPTY)
+        small = (word for word in self.statement.words if is_small(word))
+        return {stem_of(word) for word in small if word not in empty}
+
+    @property
+    def without_reason(self) -> frozenset[str]:
+        """The words before a reason or an event since which it holds: "since the upgrade"."""
+        reason = _REASON.search(self.statement.text)
+        text = self.statement.text[: reason.start() if reason else None]
+        return frozenset(word.strip(".,;:!?") for word in text.split())
+
+    @property
+    def opening(self) -> str:
+        """The stem of the first word, which may be a name in spite of its capital letter."""
+        first = self.statement.words[0] if self.statement.words else ""
+        return stem_of(first) if self.statement.text.startswith(first) else ""
+
+    @property
+    def returns(self) -> bool:
+        """Whether it is about the way back."""
+        return not words("returns").isdisjoint(self.statement.words)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it tells of a change, "now", "moved to", and not of something more, "also"."""
+        return self.tells("changes") and not self.tells("adds")
+
+    @property
+    def open(self) -> bool:
+        """Whether it is a question, a plan, a doubt, or only about what was true before."""
+        if self.statement.asks or self.statement.open or self.tells("planned"):
+            return True
+        return self.tells("formerly") and not self.tells("changes")
+
+    @property
+    def ended(self) -> list[set[str]]:
+        """The content of each clause that tells of an end: "sold the Golf"."""
+        if not self.tells("ended"):
+            return []
+        clauses = _CLAUSE.split(self.statement.text)
+        parts = (part for clause in clauses for part in cue("joins").pattern.split(clause))
+        return [stems for part in parts if (stems := self.content & _ended(part))]
+
+    @property
+    def states(self) -> dict[str, bool]:
+        """For "meat", "smoking" and so on, whether it tells of being without, or of having it."""
+        having = {name: False for name, (_, having) in _STATES.items() if self.tells(having)}
+        return having | {
+            name: True for name, (without, _) in _STATES.items() if self.tells(without)
+        }
+
+    def tells(self, name: str) -> bool:
+        """Whether it has a cue of that name."""
+        return _tells(name, self.statement.text)
 
 
 @lru_cache(256)
@@ -105,7 +173,7 @@ def is_small(word: str) -> bool:
     return _sorts().get(word) == "light"
 
 
-def sort_words(parts: SortedWords) -> None:
+def sort_words(parts: Facets) -> None:
     """Sort the words of `parts.statement`, which is in a script with blanks."""
     statement = parts.statement
     # In German capital letters begin all nouns.
@@ -139,7 +207,7 @@ def sort_words(parts: SortedWords) -> None:
         parts.values["date"] = {" ".join(sorted(parts.values["date"]))}
 
 
-def sort_characters(parts: SortedWords) -> None:
+def sort_characters(parts: Facets) -> None:
     """Sort the characters of a script without blanks: the topics are pairs of them."""
     rest = parts.statement.text
     parts.own = "我" in rest
@@ -169,7 +237,7 @@ def _sort_of(word: str, before: str) -> str:
     return "light" if sort == "topic" and _tells_change(word) else sort
 
 
-def _owns(parts: SortedWords, word: str, sort: str, around: tuple[str, ...]) -> bool:
+def _owns(parts: Facets, word: str, sort: str, around: tuple[str, ...]) -> bool:
     """Whether a word names whose the matter is."""
     if sort == "relative":
         return True
@@ -182,7 +250,7 @@ def _owns(parts: SortedWords, word: str, sort: str, around: tuple[str, ...]) -> 
     return is_first and not _introduces(around[at + 1 : at + 3])
 
 
-def _add_topic(parts: SortedWords, word: str, before: str) -> None:
+def _add_topic(parts: Facets, word: str, before: str) -> None:
     stem = stem_of(word)
     parts.topics.setdefault(stem, word)
     parts.first = parts.first or stem
@@ -192,7 +260,7 @@ def _add_topic(parts: SortedWords, word: str, before: str) -> None:
         parts.modifiers.setdefault(stem, stem_of(before))
 
 
-def _add_value(parts: SortedWords, sort: str, word: str, around: str) -> None:
+def _add_value(parts: Facets, sort: str, word: str, around: str) -> None:
     if sort != "month":
         # "on Mondays" is "on Monday".
         parts.values[sort].add(word.removesuffix("s") if sort == "weekday" else word)
@@ -201,7 +269,7 @@ def _add_value(parts: SortedWords, sort: str, word: str, around: str) -> None:
         parts.values["date"].add(word[:3])
 
 
-def _add_number(parts: SortedWords, word: str, before: str, after: tuple[str, ...]) -> None:
+def _add_number(parts: Facets, word: str, before: str, after: tuple[str, ...]) -> None:
     parts.labels = parts.labels or stem_of(before) in parts.topics
     match = _NUMBER.fullmatch(word)
     if match is None:
@@ -275,78 +343,6 @@ _STATES: Final = {
 _EMPTY: Final = (
     "light", "copulas", "articles", "helping", "links", "connecting", "now", "titles",
 )  # fmt: skip
-
-
-class Facets(SortedWords):
-    """The parts of a statement, and what its cues tell."""
-
-    @property
-    def content(self) -> set[str]:
-        """The topics and the names."""
-        return self.names.union(self.topics)
-
-    @property
-    def stems(self) -> set[str]:
-        """The stems of all words."""
-        return set(map(stem_of, self.statement.words))
-
-    @property
-    def frame(self) -> set[str]:
-        """The stems of small words that may tell which attribute is meant: "starts"."""
-        empty = STOP_WORDS | words(*_EMPTY)
-        small = (word for word in self.statement.words if is_small(word))
-        return {stem_of(word) for word in small if word not in empty}
-
-    @property
-    def without_reason(self) -> frozenset[str]:
-        """The words before a reason or an event since which it holds: "since the upgrade"."""
-        reason = _REASON.search(self.statement.text)
-        text = self.statement.text[: reason.start() if reason else None]
-        return frozenset(word.strip(".,;:!?") for word in text.split())
-
-    @property
-    def opening(self) -> str:
-        """The stem of the first word, which may be a name in spite of its capital letter."""
-        first = self.statement.words[0] if self.statement.words else ""
-        return stem_of(first) if self.statement.text.startswith(first) else ""
-
-    @property
-    def returns(self) -> bool:
-        """Whether it is about the way back."""
-        return not words("returns").isdisjoint(self.statement.words)
-
-    @property
-    def changes(self) -> bool:
-        """Whether it tells of a change, "now", "moved to", and not of something more, "also"."""
-        return self.tells("changes") and not self.tells("adds")
-
-    @property
-    def open(self) -> bool:
-        """Whether it is a question, a plan, a doubt, or only about what was true before."""
-        if self.statement.asks or self.statement.open or self.tells("planned"):
-            return True
-        return self.tells("formerly") and not self.tells("changes")
-
-    @property
-    def ended(self) -> list[set[str]]:
-        """The content of each clause that tells of an end: "sold the Golf"."""
-        if not self.tells("ended"):
-            return []
-        clauses = _CLAUSE.split(self.statement.text)
-        parts = (part for clause in clauses for part in cue("joins").pattern.split(clause))
-        return [stems for part in parts if (stems := self.content & _ended(part))]
-
-    @property
-    def states(self) -> dict[str, bool]:
-        """For "meat", "smoking" and so on, whether it tells of being without, or of having it."""
-        having = {name: False for name, (_, having) in _STATES.items() if self.tells(having)}
-        return having | {
-            name: True for name, (without, _) in _STATES.items() if self.tells(without)
-        }
-
-    def tells(self, name: str) -> bool:
-        """Whether it has a cue of that name."""
-        return _tells(name, self.statement.text)
 
 
 @lru_cache(128)

@@ -81,8 +81,12 @@ def items(text: str) -> list[Item]:
     text = "\n".join(lines)
     if not _ANY.search(text):
         return list(_paragraphs(lines))
+    # Imported with the first text that needs it.
+    from markdown_it.tree import SyntaxTreeNode  # noqa: PLC0415
+
     reader = _Reader(lines)
-    reader.read(_tree(_OTHER_BULLETS.sub(r"\1-", text)), None)
+    tree = SyntaxTreeNode(_parser().parse(_OTHER_BULLETS.sub(r"\1-", text)))
+    reader.read(tree.children, None)
     return reader.top
 
 
@@ -110,7 +114,11 @@ class _Reader:
         for block in blocks:
             begin, end = block.map or (0, 0)
             if block.type == "heading":
-                self._read_heading(int(block.tag[1]), block.children[0].content)
+                level, title = int(block.tag[1]), block.children[0].content
+                self._headings = [pair for pair in self._headings if pair[0] < level]
+                if level > 1 or not _TITLE.search(title):
+                    self._headings.append((level, title))
+                self._last = None
             elif block.type == "paragraph":
                 self._read_words(block.children[0], begin, item)
             elif block.type == "blockquote":
@@ -143,12 +151,6 @@ class _Reader:
         last = self._last
         introduces = last and last.kind == "prose" and (adjacent or last.lines[-1].endswith(":"))
         return last if introduces else None
-
-    def _read_heading(self, level: int, title: str) -> None:
-        self._headings = [pair for pair in self._headings if pair[0] < level]
-        if level > 1 or not _TITLE.search(title):
-            self._headings.append((level, title))
-        self._last = None
 
     def _read_words(self, words: SyntaxTreeNode, begin: int, item: Item | None) -> None:
         owner = item or self._add("prose", begin, None)
@@ -240,13 +242,6 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[Item]:
         elif paragraph:
             yield Item("prose", number - len(paragraph), (), paragraph, paragraph)
             paragraph = []
-
-
-def _tree(text: str) -> list[SyntaxTreeNode]:
-    # Imported with the first text that needs it.
-    from markdown_it.tree import SyntaxTreeNode  # noqa: PLC0415
-
-    return SyntaxTreeNode(_parser().parse(text)).children
 
 
 @cache

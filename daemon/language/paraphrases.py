@@ -151,8 +151,8 @@ def _active(text: str, names: frozenset[str]) -> str:
         return f"{match['front'] or ''}we {verb} {match['object']}{match['rest']}"
     if match := _BY_US.search(text):
         word = match["verb"]
-        past = word.endswith("ed") or (base_of(word) != word and not word.endswith(("s", "ing")))
-        return text[: match.start("verb")] + _tensed(word, past=past) + text[match.end() :]
+        verb = _tensed(word, past=_is_participle(word))
+        return text[: match.start("verb")] + verb + text[match.end() :]
     match = _PASSIVE.match(text)
     people = names | words("relatives", "kin")
     if match is None or not {*match["name"].split()} - {"&", "and"} <= people - words("days"):

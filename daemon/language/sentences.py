@@ -224,14 +224,12 @@ def _to_character(text: str, room: int, measure: Measure) -> str:
             low = middle
         else:
             high = middle - 1
-    while 0 < low < len(text) and (_joins(text[low]) or text[low - 1] == "\u200d"):
+    # A character may combine with the one before it.
+    while 0 < low < len(text) and (
+        unicodedata.combining(text[low]) or text[low] in _JOINERS or text[low - 1] == "\u200d"
+    ):
         low -= 1
     return text[:low].rstrip()
-
-
-def _joins(character: str) -> bool:
-    """Whether a character combines with the one before it."""
-    return unicodedata.combining(character) > 0 or character in _JOINERS
 
 
 def _ends_open(text: str) -> bool:

@@ -157,14 +157,10 @@ def _values(text: str) -> Iterator[Json]:
     bare = without_thoughts(whole)
     if bare != whole or bare[:1] not in {"{", "["}:
         yield from _decoded(bare)
-    yield from _decoded(_without_last_commas(bare))
-    yield from _python(bare)
-
-
-def _without_last_commas(text: str) -> str:
     # Quotation marks in the prose before it are not strings.
-    start = _OPENING.search(text)
-    return _LAST_COMMA.sub(lambda match: match[1] or "", text[start.start() :]) if start else ""
+    if start := _OPENING.search(bare):
+        yield from _decoded(_LAST_COMMA.sub(lambda match: match[1] or "", bare[start.start() :]))
+    yield from _python(bare)
 
 
 def _decoded(text: str) -> Iterator[Json]:

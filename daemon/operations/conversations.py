@@ -10,10 +10,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ..errors import InvalidInput
-from ..language.frames import is_unrecorded
 from ..language.names import is_given_name
 from ..language.secrets import clear_turns
-from ..language.speech import role_of, utterances, without_recalled
+from ..language.speech import is_unrecorded, role_of, utterances, without_recalled
 from ..memory import checks
 from ..memory.messages import known_turns, spoken_text
 from ..memory.metadata import extract

@@ -18,10 +18,9 @@ from ..language.extraction.extraction import (
     extract_turns,
     profile_of,
 )
-from ..language.frames import own_words
 from ..language.names import Mention, MentionedRelation
 from ..language.sentences import sentences
-from ..language.speech import is_command, without_cited
+from ..language.speech import is_command, own_words, without_cited
 from ..llm.model import Part
 from ..llm.replies import one_line, one_of, share_of, short_list
 from ..memory.records import (

@@ -73,8 +73,13 @@ class VectorIndex:
             if self._left:
                 return
             db = vector_file.open_reader(self._path)
+            loaded = None
             try:
-                loaded = _load(db, model)
+                generation = vector_file.answering(vector_file.read_generations(db), model)
+                if generation is not None:
+                    keys, bits = vector_file.read_bits(db, generation)
+                    planes = BitPlanes.of(bits, bit_count(generation.dimensions))
+                    loaded = _Loaded(generation, keys, planes)
             except BaseException:
                 db.close()
                 raise
@@ -157,14 +162,6 @@ def _without(loaded: _Loaded, keys: AbstractSet[int]) -> _Loaded:
         return loaded
     places = [place for place, key in enumerate(loaded.keys) if key in keys]
     return _Loaded(loaded.generation, loaded.keys, loaded.bits.without(places))
-
-
-def _load(db: sqlite3.Connection, model: str) -> _Loaded | None:
-    generation = vector_file.answering(vector_file.read_generations(db), model)
-    if generation is None:
-        return None
-    keys, bits = vector_file.read_bits(db, generation)
-    return _Loaded(generation, keys, BitPlanes.of(bits, bit_count(generation.dimensions)))
 
 
 class Question(Nearness):

@@ -26,7 +26,6 @@ from ..cues import (
     own_name,
     says,
 )
-from ..machine_text import is_machine_text
 from ..names import people
 from ..openings import Finder
 from ..standing import is_standing_statement
@@ -115,9 +114,11 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     stands = is_standing_statement(text)
     left_out = {"correction", "request" if "decision" in told or stands else ""}
     names |= {f"is_{signal}" for signal in told if signal not in left_out}
+    # "Your birthday is on 5 May, right? Yes": the yes confirms what the question says.
+    confirmed = answers and has_number(text) and says("tagged", text) and not says("denies", answer)
     measures = {
         "answers": answers,
-        "bare": answers and is_bare_answer(answer) and not _is_confirmed(text, answer),
+        "bare": answers and is_bare_answer(answer) and not confirmed,
         "number": has_number(answer),
         "time": _TIME.search(answer) is not None,
         "dated": DATE.search(answer) is not None or not day_names().isdisjoint(tokens),
@@ -131,7 +132,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "lasting": is_lasting(text) or bool(own_name(text)),
         "health": is_health(text),
         "stands": stands,
-        "code": is_machine_text(answer),
+        "code": _is_machine_text(answer),
         "unreal": says("unreal", text) or says("supposed", text),
         # "How is it going? Badly" tells of the moment only.
         "status": answers and says("status", asked) and not has_number(answer),
@@ -175,11 +176,6 @@ def tells_what_lasts(text: str) -> bool:
     return is_lasting(text) or is_health(text) or is_of_life(text)
 
 
-def _is_confirmed(question: str, answer: str) -> bool:
-    """Whether a yes confirms what the question says: "Your birthday is on 5 May, right? Yes"."""
-    return says("tagged", question) and has_number(question) and not says("denies", answer)
-
-
 def _weight(names: frozenset[str]) -> float:
     """The sum of the bias and weights, exact in any order: a set's differs between processes."""
     return math.fsum((_BIAS, *(WEIGHTS.get(name, 0.0) for name in names)))
@@ -199,3 +195,34 @@ def _phrases() -> Finder:
         for name, items in language.keeping.items()
         for item in items
     )
+
+
+_MARKS: Final = re.compile(
+    # Stack traces and what compilers, shells and package managers print.
+    r"\bTraceback \(most recent|\bFile \"[^\"\n]+\", line \d|\b[A-Za-z]*(?:Error|Exception): ?\S"
+    r"|\b[\w/.-]+\.(?:py|[jt]sx?|go|rs|cc?|cpp|h|java|rb|php|kt|swift|sh|sql|css|vue):\d+"
+    r"|\berrno \d|\b(?:npm|yarn|pip|cargo) (?:ERR!|error|warn)|: command not found"
+    r"|^[\w-]+: (?:error|Error|fatal)\b"
+    r"|^(?:fatal|error|panic|segmentation fault|warning|fehler|erreur)(?:\[\w+\])?: "
+    # Lines of logs: a time with seconds, an uptime, a level.
+    r"|^\W{0,3}(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d\b|^\W{0,3}\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+    r"|^\[ *\d+\.\d+\] |(?:^|\s|\[)(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b[:\]\s]"
+    # Queries and statements of programs.
+    r"|\bSELECT\b.{1,200}\bFROM\b|\b(?:INSERT INTO|DELETE FROM|(?:CREATE|ALTER|DROP) TABLE)\b"
+    r"|\b(?:const|let|var|int|auto) \w+ ?=|\b(?:def|function|func|fn|class) \w+ ?[({:]|\) ?\{|\};?$"
+    r"|\breturn \w+;|\bimport \w+ from\b|^from [\w.]+ import\b|^#include\b|</\w+>|\{\"\w+\": ?"
+    r"|^[-+] ?(?:const|let|var|def|return|import|if)\b|^(?:\w+: ){2,}|^\w+\('|^\$ \S|console\.log"
+)
+_SYMBOLS: Final = frozenset("{}()[];=<>|&$\\^*+/_")
+# A sentence with more of these than its letters bear is a formula or code.
+_MOST_SYMBOLS: Final = 0.12
+
+
+def _is_machine_text(text: str) -> bool:
+    """Whether a sentence is, or has, text that a machine wrote or that is written for one.
+
+    Whoever pastes logs, code, queries or data asks about them; they tell nothing of them.
+    """
+    if _MARKS.search(text):
+        return True
+    return sum(letter in _SYMBOLS for letter in text) > _MOST_SYMBOLS * len(text)

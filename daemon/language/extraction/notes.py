@@ -102,7 +102,9 @@ def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[
         own, apart = _divided(item, context)
         for part in _parts(own):
             text = _with_context(context, _whole_text(part))
-            yield _fact(text, own, importance, _metadata(part), categories)
+            # The caps of the references apply to each part.
+            references = reduce(merge, map(extract, _raw(part)), Metadata())
+            yield _fact(text, own, importance, references, categories)
         for child in apart:
             yield from _facts(child, "", categories)
         return
@@ -215,12 +217,8 @@ def _whole_text(item: Item) -> str:
     return f"{own.rstrip(' :.;')}: {inner}" if own else inner
 
 
-def _metadata(item: Item) -> Metadata:
-    """The references of an item and everything nested in it; the caps apply to each part."""
-    return reduce(merge, map(extract, _raw(item)), Metadata())
-
-
 def _raw(item: Item) -> Iterator[str]:
+    """An item and everything nested in it, as it was written."""
     yield "\n".join(item.source)
     yield from item.code
     for child in item.children:

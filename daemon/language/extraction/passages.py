@@ -32,7 +32,6 @@ from .references import WORTHLESS, begins_with_pronoun
 from .statements import MASKED, SpokenSentence, continued, has_value
 
 _MOST_BYTES: Final = 400
-# "My sister Anna lives …", said literally.
 _INTRODUCES: Final = re.compile(r"(?i:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma|notre)\b")
 _MOST_OF_REMARK: Final = 200
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
@@ -95,7 +94,8 @@ class _Passage:
         last = self.sentences[-1]
         if (last.place, last.role) != (sentence.place, sentence.role) or " → " in sentence.text:
             return True
-        if self.kept and _introduces(sentence.text):
+        # Another one begins with somebody or something else: "My sister Anna lives …".
+        if self.kept and _INTRODUCES.match(sentence.text):
             return True
         size = sum(utf8_bytes(item.text) for item in (*self.sentences, sentence))
         return size > _MOST_BYTES
@@ -174,11 +174,6 @@ def _without_known(sentence: SpokenSentence, before: str) -> SpokenSentence:
     if put_in is None or put_in["name"] not in before:
         return sentence
     return replace(sentence, text=_PUT_IN.sub("", sentence.text, count=1))
-
-
-def _introduces(text: str) -> bool:
-    """Whether a sentence begins with somebody or something else: "My sister Anna lives …"."""
-    return _INTRODUCES.match(text) is not None
 
 
 def _is_context(sentence: SpokenSentence) -> bool:
