@@ -30,7 +30,9 @@ def _talk(of: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": "be brief"}, *told]
 
 
-def test_what_leaves_a_conversation_is_summed_up_by_the_model(call, model_server):
+def test_what_leaves_a_conversation_is_summed_up_by_the_model_or_else_by_the_rules(
+    call, model_server
+):
     model_server.says('{"summary": "Colour 3 was chosen.\\nColour 4 was not."}')
     body = {"messages": _talk("colour"), "window": 2_000, "llm_endpoint": model_server.plain}
     found = call.ok("POST", "/api/compact", body)
@@ -44,36 +46,28 @@ def test_what_leaves_a_conversation_is_summed_up_by_the_model(call, model_server
     assert by_rules["mode"] == "rule"
     assert by_rules["messages"][-6:] == found["messages"][-6:]
     assert by_rules["compactedCount"] == found["compactedCount"]
-
-
-def test_a_summary_that_is_of_no_use_is_made_by_the_rules(call, model_server):
+    # A summary that is of no use.
     model_server.says('{"summary": " "}')
-    body = {"messages": _talk("plan"), "window": 2_000, "llm_endpoint": model_server.plain}
-    found = call.ok("POST", "/api/compact", body)
+    found = call.ok("POST", "/api/compact", body | {"messages": _talk("plan")})
     assert found["mode"] == "rule"
     assert found["why"]
     assert "We decided on plan" in found["summary"]
 
 
-@pytest.mark.parametrize("style", ["plain", "base"])
-def test_a_text_is_distilled_by_the_callers_own_model(call, model_server, style):
-    model_server.says(f"Sure! ```json\n{FACT}\n```")
+def test_a_text_is_distilled_by_the_callers_own_model_without_its_secrets(call, model_server):
     text = "Ada: I will ship the parser on Friday, see https://a.example/plan"
-    url = getattr(model_server, style)
-    found = call.ok("POST", "/api/distill", {"text": text, "llm_endpoint": url})
-    assert (found["mode"], found.get("why")) == ("llm", None)
-    assert found["distilled"]["fact"] == "Ada ships the parser on Friday"
-    assert found["distilled"]["urls"] == ["https://a.example/plan"]
-    assert found["llm"]["model"] == url
-    assert text in model_server.heard[0].prompt
-
-
-def test_what_is_secret_does_not_leave_the_device(call, model_server):
+    for url in (model_server.plain, model_server.base):
+        model_server.says(f"Sure! ```json\n{FACT}\n```")
+        found = call.ok("POST", "/api/distill", {"text": text, "llm_endpoint": url})
+        assert (found["mode"], found.get("why")) == ("llm", None)
+        assert found["distilled"]["fact"] == "Ada ships the parser on Friday"
+        assert found["distilled"]["urls"] == ["https://a.example/plan"]
+        assert found["llm"]["model"] == url
+        assert text in model_server.heard[-1].prompt
     model_server.says(FACT)
     text = "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD, keep it in the vault"
-    body = {"text": text, "llm_endpoint": model_server.plain}
-    found = call.ok("POST", "/api/distill", body)
-    assert "sk-proj" not in model_server.heard[0].prompt
+    found = call.ok("POST", "/api/distill", {"text": text, "llm_endpoint": url})
+    assert "sk-proj" not in model_server.heard[-1].prompt
     assert sum(found["llm"]["cleared"].values()) == 1
 
 
@@ -180,57 +174,51 @@ def test_a_conversation_is_read_and_summed_up_by_the_callers_model_in_a_question
     assert episode["summary"] == "By their model."
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
+def test_a_model_is_only_asked_over_http(call):
+    call.store("so that the agent is there")
+    for path, body in (
         ("/api/distill", {"text": "a"}),
         ("/api/observe", {"conversation": "c", "text": "Ada: I like tea", "wait": True}),
         ("/api/consolidate", {"mode": "quick"}),
         ("/api/ingest", {}),
         ("/api/recall", {"query": "tea"}),
-    ],
-)
-def test_a_model_is_only_asked_over_http(call, path, body):
-    call.store("so that the agent is there")
-    refused = call("POST", path, body | {"llm_endpoint": "ftp://127.0.0.1/complete"})
-    assert refused.refusal() == (400, "invalid", "llm_endpoint")
-    assert "http" in refused.body["error"]["message"]
+    ):
+        refused = call("POST", path, body | {"llm_endpoint": "ftp://127.0.0.1/complete"})
+        assert refused.refusal() == (400, "invalid", "llm_endpoint")
+        assert "http" in refused.body["error"]["message"]
 
 
 def test_several_texts_are_one_question(call, model_server):
+    texts = ["Ada: I ship the parser", "The ferry leaves at nine o'clock", "Bob plays the cello"]
+    body = {"texts": texts, "llm_endpoint": model_server.plain}
     told = [
         {"text": 2, "fact": "The ferry leaves at nine", "topics": ["ferry"]},
         {"text": 1, "fact": "Ada ships the parser", "people": ["Ada"]},
         {"text": 7, "fact": "made up"},
     ]
     model_server.says(json.dumps(told))
-    texts = ["Ada: I ship the parser", "The ferry leaves at nine o'clock", "Bob plays the cello"]
-    body = {"texts": texts, "llm_endpoint": model_server.plain}
-    first, second, third = call.ok("POST", "/api/distill", body)["results"]
+    results = call.ok("POST", "/api/distill", body)["results"]
     assert len(model_server.heard) == 1
-    assert [one["distilled"]["fact"] for one in (first, second, third)] == [
+    assert [one["distilled"]["fact"] for one in results] == [
         "Ada ships the parser",
         "The ferry leaves at nine",
         "Bob plays the cello",
     ]
+    first, second, _ = results
     assert (first["distilled"]["people"], second["distilled"]["topics"]) == (["Ada"], ["ferry"])
-    assert [one["mode"] for one in (first, second, third)] == ["llm", "llm", "rule"]
+    assert [one["mode"] for one in results] == ["llm", "llm", "rule"]
     assert ["llm" in one for one in (first, second)] == [True, False]
-
-
-def test_every_fact_of_several_texts_comes_from_one_question(call, model_server):
+    # And so is every fact of several texts.
     told = [
         {"text": 1, "fact": "Ada ships the parser"},
         {"text": 2, "fact": "The ferry leaves at nine"},
         {"text": 1, "fact": "Bob reads it"},
     ]
     model_server.says(json.dumps(told))
-    texts = ["Ada: I ship the parser, Bob reads it", "The ferry leaves at nine o'clock"]
-    body = {"texts": texts, "llm_endpoint": model_server.plain, "facts": True}
-    first, second = call.ok("POST", "/api/distill", body)["results"]
+    first, second, _ = call.ok("POST", "/api/distill", body | {"facts": True})["results"]
     assert [one["fact"] for one in first["facts"]] == ["Ada ships the parser", "Bob reads it"]
     assert [one["fact"] for one in second["facts"]] == ["The ferry leaves at nine"]
-    assert len(model_server.heard) == 1
+    assert len(model_server.heard) == 2
 
 
 # By the configured model

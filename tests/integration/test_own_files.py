@@ -56,15 +56,26 @@ def test_missing_files_are_made_as_tinyclaw_makes_them_when_its_agent_first_call
     assert (folder / "episodes.jsonl").read_text() == ""
 
 
-@pytest.mark.parametrize("name", ["my skill", "v1.2", "-x", "_x", "x" * 61, "a\nb", "é!"])
-def test_a_name_of_a_skill_is_what_the_message_says(call, name):
-    refused = call("POST", "/api/skills", {"id": name, "description": "y"})
-    assert refused.refusal() == (400, "invalid", "id")
+def test_a_name_of_a_skill_is_what_the_message_says(call):
     hint = "use up to 60 letters, digits, dashes and underscores; the first is a letter or digit"
-    assert refused.body["error"]["hint"] == hint
+    for name in ("my skill", "v1.2", "-x", "_x", "x" * 61, "a\nb", "é!"):
+        refused = call("POST", "/api/skills", {"id": name, "description": "y"})
+        assert refused.refusal() == (400, "invalid", "id")
+        assert refused.body["error"]["hint"] == hint
 
 
-def test_a_broken_line_is_reported_until_it_is_mended(call, folder):
+def test_an_index_that_is_none_is_neither_read_nor_replaced(call, folder):
+    call.ok("POST", "/api/skills", {"id": "deploy", "description": "d"})
+    (folder / "skills" / "index.json").write_text("[broken")
+    assert call.ok("GET", "/api/skills")["total"] == 0
+    refused = call("POST", "/api/skills", {"id": "other", "description": "d"})
+    assert refused.refusal()[1] == "conflict"
+    assert (folder / "skills" / "index.json").read_text() == "[broken"
+    problems = call.ok("GET", "/api/status")["problems"]
+    assert any("index.json is not a JSON object" in one["message"] for one in problems)
+
+
+def test_a_broken_line_costs_only_itself_and_is_reported_until_it_is_mended(call, folder):
     call.ok("POST", "/api/reflections", LESSON)
     log = folder / "reflections.jsonl"
     whole = log.read_text()
@@ -82,19 +93,12 @@ def test_a_broken_line_is_reported_until_it_is_mended(call, folder):
     (folder / "knowledge.md").write_text("# Knowledge\n\nmine\n")
     call.ok("GET", "/api/knowledge")
     assert any(told in message for message in problems())
-    log.write_text(whole + '{"type": "ins')
+    log.write_bytes(whole.encode() + b'{"type": "ins\xff')
     assert "warning" not in call.ok("GET", "/api/reflections")
     assert not any("reflections" in message for message in problems())
-
-
-def test_a_torn_line_costs_only_itself(call, folder):
-    call.ok("POST", "/api/episodes", {"summary": "one"})
-    path = folder / "episodes.jsonl"
-    with path.open("ab") as file:
-        file.write(b'{"summary": "to\xff')
-    call.ok("POST", "/api/episodes", {"summary": "three"})
-    told = [one["summary"] for one in call.ok("GET", "/api/episodes")["results"]]
-    assert told == ["three", "one"]
+    call.ok("POST", "/api/reflections", LESSON | {"lesson": "three"})
+    lessons = [one["lesson"] for one in call.ok("GET", "/api/reflections")["results"]]
+    assert lessons == ["three", LESSON["lesson"]]
 
 
 def test_a_skill_is_a_file_and_an_entry_of_the_index(call, folder):
@@ -118,19 +122,10 @@ def test_a_skill_is_a_file_and_an_entry_of_the_index(call, folder):
     assert (found["id"], found["path"]) == ("deploy", "memory/skills/deploy.md")
 
 
-def test_an_index_that_is_none_is_neither_read_nor_replaced(call, folder):
-    call.ok("POST", "/api/skills", {"id": "deploy", "description": "d"})
-    (folder / "skills" / "index.json").write_text("[broken")
-    assert call.ok("GET", "/api/skills")["total"] == 0
-    refused = call("POST", "/api/skills", {"id": "other", "description": "d"})
-    assert refused.refusal()[1] == "conflict"
-    assert (folder / "skills" / "index.json").read_text() == "[broken"
-    problems = call.ok("GET", "/api/status")["problems"]
-    assert any("index.json is not a JSON object" in one["message"] for one in problems)
-
-
 def test_no_link_is_followed_out_of_the_folder(call, folder, tmp_path):
     call.ok("POST", "/api/skills", {"id": "deploy", "description": "d", "text": "mine"})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
     outside = tmp_path / "outside.md"
     outside.write_text("secret")
     (folder / "skills" / "deploy.md").unlink()
@@ -143,11 +138,9 @@ def test_no_link_is_followed_out_of_the_folder(call, folder, tmp_path):
     os.mkfifo(folder / "reflections.jsonl")
     assert call.ok("GET", "/api/reflections")["total"] == 0
     assert call("POST", "/api/reflections", LESSON).refusal()[1] == "conflict"
-
-
-def test_nothing_is_written_through_a_folder_that_is_a_link(call, folder, tmp_path):
-    call.store("anything")
-    folder.symlink_to(tmp_path, target_is_directory=True)
+    # Nor is anything written through a folder that is one.
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(elsewhere, target_is_directory=True)
     for path, body in (
         ("reflections", LESSON),
         ("episodes", {"summary": "x"}),
@@ -155,7 +148,7 @@ def test_nothing_is_written_through_a_folder_that_is_a_link(call, folder, tmp_pa
     ):
         assert call("POST", f"/api/{path}", body).refusal()[1] == "conflict"
     call.ok("GET", "/api/context")
-    assert [*tmp_path.iterdir()] == []
+    assert [*elsewhere.iterdir()] == []
 
 
 def test_an_agent_that_takes_the_lock_loses_no_line(call, folder):
@@ -213,29 +206,22 @@ def test_an_agent_without_a_memory_has_no_files(call, folder):
     assert not folder.parent.exists()
 
 
-@pytest.mark.parametrize("query", ["staging password?", "which password has the staging box?"])
-def test_what_says_that_a_secret_was_removed_is_no_sure_answer_to_it(call, query):
-    summary = "The staging box was reset; the staging password is [password removed]"
-    call.ok("POST", "/api/episodes", {"summary": summary, "outcome": "resolved"})
-
-    def sure(asked: str) -> list[bool]:
-        found = call.ok("POST", "/api/recall", {"query": asked})["results"]
-        return [item["sure"] for item in found if item["source"] == "episode"]
-
-    assert sure(query) == [False]
-    assert sure("was the staging box reset?") == [True]
-
-
-def test_a_question_in_an_episode_is_no_sure_answer_to_itself(call):
-    asked = "User asked: who is my boss at the moment? The neighbour waters the plants."
-    call.ok("POST", "/api/episodes", {"summary": asked, "outcome": "informational"})
-    solved = "Ana could not log in until her token was renewed."
-    call.ok("POST", "/api/episodes", {"summary": solved, "outcome": "resolved"})
-    by_query = {
-        query: call.ok("POST", "/api/recall", {"query": query})["results"][0]
-        for query in ("who is my boss at the moment", "when could Ana not log in")
-    }
-    assert [(hit["text"], hit["sure"]) for hit in by_query.values()] == [
-        (asked, False),
-        (solved, True),
-    ]
+def test_neither_a_removed_secret_nor_a_question_in_an_episode_is_a_sure_answer_to_it(call):
+    for summary, outcome in (
+        ("The staging box was reset; the staging password is [password removed]", "resolved"),
+        (
+            "User asked: who is my boss at the moment? The neighbour waters the plants.",
+            "informational",
+        ),
+        ("Ana could not log in until her token was renewed.", "resolved"),
+    ):
+        call.ok("POST", "/api/episodes", {"summary": summary, "outcome": outcome})
+    for query, words, sure in (
+        ("staging password?", "staging", False),
+        ("which password has the staging box?", "staging", False),
+        ("was the staging box reset?", "staging", True),
+        ("who is my boss at the moment", "my boss", False),
+        ("when could Ana not log in", "Ana", True),
+    ):
+        first = call.ok("POST", "/api/recall", {"query": query})["results"][0]
+        assert (words in first["text"], first["sure"]) == (True, sure), query

@@ -234,21 +234,20 @@ def test_set_takes_json_or_else_text(env):
         assert entries[key] == (value, "--set")
 
 
-def test_a_role_alone_is_that_role_with_every_agent(env):
-    sets = ["access.users.bob=write", 'access.groups.7={"role": "read", "agents": ["a"]}']
-    access = load(env, None, sets).settings.access
-    assert access.users == {"bob": Grant("write", ("*",))}
-    assert access.users["bob"].covers("anything")
-    assert access.groups["7"].covers("a")
-    assert not access.groups["7"].covers("b")
-
-
-def test_a_later_grant_replaces_an_earlier_one_as_a_whole(env, config_file):
+def test_a_role_alone_is_for_every_agent_and_a_later_grant_replaces_an_earlier_as_a_whole(
+    env, config_file
+):
     users = {"bob": {"role": "read", "agents": ["a", "b"]}, "eve": "read"}
     file = config_file({"access": {"users": users}})
-    sets = ['access.users.bob={"role": "admin", "agents": ["a"]}']
+    sets = [
+        'access.users.bob={"role": "admin", "agents": ["a"]}',
+        'access.groups.7={"role": "read", "agents": ["a"]}',
+    ]
     access = load(env, file, sets).settings.access
     assert access.users == {"bob": Grant("admin", ("a",)), "eve": Grant("read", ("*",))}
+    assert access.users["eve"].covers("anything")
+    assert access.groups["7"].covers("a")
+    assert not access.groups["7"].covers("b")
 
 
 def test_a_home_folder_is_filled_in(env):
