@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 
-def test_an_experience_is_added_found_used_and_pruned(shell):
+def test_an_experience_is_added_observed_found_used_and_pruned(shell, tmp_path):
     given = ("--type", "error_recovery", "--solution", "restart the queue", "--tag", "deploy")
     made = shell.out("experiences", "add", "the deploy hangs", *given).split()[1]
     assert made in shell.out("experiences", "search", "deploy hangs", "--tag", "deploy")
@@ -19,9 +19,6 @@ def test_an_experience_is_added_found_used_and_pruned(shell):
     assert "pruned 1 experience, 0 left" in shell.out("experiences", "prune", "--min-weight", "1")
     assert shell.out("experiences") == ""
     assert shell.out("experiences", "delete", made) == f"deleted {made}\n"
-
-
-def test_a_conversation_and_preferences(shell, tmp_path):
     talk = tmp_path / "talk.json"
     text = "Decision: we use Postgres for the billing data."
     talk.write_text(json.dumps([{"role": "user", "content": text}]))
@@ -132,7 +129,7 @@ def test_what_is_added_is_listed_and_in_the_context(shell, tmp_path):
     assert "memory/skills/deploy.md" in found
 
 
-def test_the_context_has_what_stands_with_its_date_and_keeps_the_budget(shell):
+def test_the_context_has_what_stands_with_its_date_and_keeps_the_budget(shell, shared_daemon):
     shell.out("store", "Never push on Fridays")
     for number in range(40):
         shell.out("store", f"crate {number} went to the harbour store")
@@ -141,11 +138,7 @@ def test_the_context_has_what_stands_with_its_date_and_keeps_the_budget(shell):
     assert len(shown) <= 1_200
     other = shell.out("context", "where is crate 7?", "--format", "evoclaw", "--max-tokens", "200")
     assert len(other) <= 900
-
-
-def test_knowledge_is_shown_and_told_when_too_long(shell, shared_daemon):
-    shell.out("store", "anything")
-    shell.out("context")
+    # What is known is told of when it is too long.
     assert "_No entries yet" in shell.out("knowledge")
     path = Path(shared_daemon.state) / "agents" / shell.agent / "memory" / "knowledge.md"
     path.write_text("".join(f"- gauge {n} is at kilometre {n}\n" for n in range(202)))

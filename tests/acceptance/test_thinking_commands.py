@@ -67,28 +67,24 @@ def test_a_model_at_an_address_distils_and_searches(shell, model_server):
 # Conversations
 
 
-def test_a_conversation_is_observed_from_a_file(shell, tmp_path, call):
+def test_a_conversation_is_observed_from_a_file_or_from_standard_input(shell, tmp_path, call):
     talk = tmp_path / "t.txt"
     talk.write_text("Maya: I moved to Berlin in March\nTom: We decided to visit in May.\n")
-    out, _ = shell.run("observe", str(talk))
-    assert "stored 2 facts of 2 turns" in out
-    out, _ = shell.run("observe", str(talk), "--conversation", "t", "--turns")
-    assert out == "stored 2 turns\n"
+    assert "stored 2 facts of 2 turns" in shell.out("observe", talk)
+    turns = ("observe", talk, "--conversation", "t", "--turns")
+    assert shell.out(*turns) == "stored 2 turns\n"
     kept = call.ok("GET", "/api/memory?group=t")["results"]
     assert sorted((one["actor"], one["position"] is None) for one in kept) == [
         ("Maya", False), ("Maya", True), ("Tom", False), ("Tom", True),
     ]  # fmt: skip
-    found = shell.json("observe", str(talk), "--conversation", "t")
+    found = shell.json("observe", talk, "--conversation", "t")
     assert (found["stored"], len(found["known"])) == ([], 2)
-
-
-def test_messages_are_observed_from_standard_input(shell):
     messages = '[{"role": "user", "content": "I prefer tea over coffee"}, 7]'
     out, err = shell.run("observe", "-", "--conversation", "j", stdin=messages)
     assert "stored 1 fact of 1 turn" in out
     assert "left out message 1" in err
-    out, _ = shell.run("observe", "-", "--conversation", "k", "--later", stdin=messages)
-    assert out == "heard 1 turn\n"
+    later = ("observe", "-", "--conversation", "k", "--later")
+    assert shell.out(*later, stdin=messages) == "heard 1 turn\n"
 
 
 def test_a_pair_with_a_secret_is_set_with_a_warning(shell):

@@ -176,7 +176,7 @@ def test_the_formats_of_other_systems_keep_the_budget(call):
         assert "heron" in made["text"].lower()
 
 
-def test_a_change_is_in_the_next_block(call):
+def test_a_change_is_in_the_next_block_and_an_expired_memory_gone_at_once(call, eventually):
     stored = call.store("The kettle is blue")
     call.store("The anchor is heavy")
     for _ in range(2):
@@ -191,21 +191,9 @@ def test_a_change_is_in_the_next_block(call):
     assert "kettle" not in text_of(call)
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
     assert "Nova" in text_of(call)
-
-
-def test_an_expired_memory_is_gone_at_once(call, eventually):
-    call.store("Never open the hatch before the crane is gone", expires=time.time() + 0.5)
+    call.store("Never open the hatch before the crane is gone", expires=time.time() + 2)
     assert "hatch" in text_of(call)
     eventually(lambda: "hatch" not in text_of(call), "the memory is not shown", 5)
-
-
-def test_a_session_sees_only_its_category_in_every_section(call):
-    call.store("Never push on Fridays", category="work")
-    call.store("Our son can't have nuts", category="home")
-    session = call.ok("POST", "/api/sessions", {"category": "work"})
-    shown = text_of(call, "what do I need?", session=session["id"])
-    assert "Fridays" in shown
-    assert "nuts" not in shown
 
 
 def test_a_secret_is_in_no_block_that_does_not_ask_for_it(call):
@@ -214,6 +202,9 @@ def test_a_secret_is_in_no_block_that_does_not_ask_for_it(call):
     assert "password" in stored["warning"]
     call.store("I take 50 mg of losartan every morning", importance=0.9)
     call.ok("PUT", "/api/kv/router-password", {"value": secret})
+    # Nor is one that was replaced shown beside what replaced it.
+    for place in (secret, "on the yellow note"):
+        call.store(f"The password of the router is {place}", importance=0.9)
     queries = ("", "which pills do I take?", "which colour has the house of my aunt?")
     formats = ("thermocline", "json", *SYSTEMS)
     for query, found, format_ in itertools.product(queries, (False, True), formats):
@@ -224,12 +215,6 @@ def test_a_secret_is_in_no_block_that_does_not_ask_for_it(call):
     assert secret in json.dumps(call.ok("POST", "/api/tools/context", tool))
     asked = call.ok("POST", "/api/context", {**tool, "max_tokens": 4_000})
     assert secret in asked["text"]
-
-
-def test_a_secret_that_was_replaced_is_not_shown_beside_what_replaced_it(call):
-    call.store("The password of the router is tulpen-regen-88", importance=0.9)
-    call.store("The password of the router is on the yellow note", importance=0.9)
-    assert "tulpen" not in text_of(call, "which pills do I take?")
 
 
 def test_a_prompt_that_asks_nothing_gets_nothing_that_only_may_be_related(call):
