@@ -32,36 +32,27 @@ def test_a_run_by_hand_shows_in_status_metrics_and_history(call):
     assert history["trend"]["numbers"]["warm_count"]["average"] == 1.0
 
 
-def test_a_note_that_is_a_link_is_not_validated(call, shared_daemon, tmp_path):
+def test_a_wrong_call_an_agent_that_is_not_there_and_a_note_that_is_a_link_are_refused(
+    call, shared_daemon, tmp_path
+):
+    for path in ("/api/consolidate", "/api/ingest"):
+        assert call("POST", path).refusal() == (404, "not_found", "agent")
+    assert not shared_daemon.folder(call.agent).exists()
     call.store("something to begin with")
     folder = shared_daemon.folder(call.agent) / "memory"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{datetime.now().astimezone().date()}.md"
     secret = tmp_path / "secret"
     secret.write_text("We install the secret.")
-    path.symlink_to(secret)
-    assert call("POST", "/api/validate").refusal() == (400, "invalid", "file")
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "field"),
-    [
+    (folder / f"{datetime.now().astimezone().date()}.md").symlink_to(secret)
+    for method, path, body, field in (
+        ("POST", "/api/validate", None, "file"),
         ("POST", "/api/ingest", {"days": 0}, "days"),
         ("POST", "/api/validate", {"file": "/etc/passwd"}, "text"),
         ("GET", "/api/metrics/history?days=0", None, "days"),
-    ],
-)
-def test_a_wrong_call_is_refused(call, method, path, body, field):
-    call.store("x")
-    status, code, named = call(method, path, body).refusal()
-    assert (status, code) == (400, "invalid")
-    assert named in {field, None}
-
-
-@pytest.mark.parametrize("path", ["/api/consolidate", "/api/ingest"])
-def test_an_agent_that_is_not_there_gets_no_upkeep(call, shared_daemon, path):
-    assert call("POST", path).refusal() == (404, "not_found", "agent")
-    assert not shared_daemon.folder(call.agent).exists()
+    ):
+        status, code, named = call(method, path, body).refusal()
+        assert (status, code) == (400, "invalid")
+        assert named in {field, None}
 
 
 def test_the_numbers_are_those_of_evoclaws_service(call):

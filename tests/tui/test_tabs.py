@@ -88,7 +88,7 @@ async def test_a_digit_shows_a_tab_whose_every_key_is_in_its_help_and_in_the_pal
             await term.press("escape")
 
 
-async def test_with_read_only_no_key_changes_anything(daemon):
+async def test_with_read_only_no_key_changes_anything_and_the_client_sends_no_change(daemon):
     async with terminal(daemon, "overview", "hostile", read_only=True) as term:
         await term.see("READ-ONLY")
         for tab in VIEWS:
@@ -104,19 +104,15 @@ async def test_with_read_only_no_key_changes_anything(daemon):
             await term.press(*writes)
             assert len(term.app.screen_stack) == 1
             assert not term.app.query_one("Flash").line  # type: ignore[attr-defined]
-
-
-async def test_a_read_only_client_sends_no_change(daemon):
-    async with ReadOnlyClient(str(daemon.socket), "hostile") as client:
-        assert (await client.recall("anything", reinforce=False)).took_ms >= 0
-        with pytest.raises(ApiError, match="read-only"):
-            await client.store("nothing")
-    async with terminal(daemon, "upkeep", "hostile", (60, 16), read_only=True) as term:
         await term.press("ctrl+a")
         await term.see("● hostile", "enter shows it")
         assert "x forgets" not in term.text
         await term.press("x")
         assert "Forget" not in term.text
+    async with ReadOnlyClient(str(daemon.socket), "hostile") as client:
+        assert (await client.recall("anything", reinforce=False)).took_ms >= 0
+        with pytest.raises(ApiError, match="read-only"):
+            await client.store("nothing")
 
 
 @pytest.mark.usefixtures("drawn")

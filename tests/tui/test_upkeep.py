@@ -75,34 +75,30 @@ async def test_schedules_are_shown_and_the_one_under_the_cursor_is_run(daemon):
         assert term.view.copied().startswith("daily: ingest")
 
 
-async def test_a_run_is_tried_without_changes(daemon):
+async def test_a_run_is_tried_without_changes_and_the_daily_notes_are_read(daemon):
     filled(daemon, "trier")
-    async with terminal(daemon, "upkeep", "trier") as term:
-        await choose(term, "t", "What would be done by", "full")
-        await term.hear("full would do")
-        await term.see("try full", "would do")
-    assert ("full", True) in runs(daemon, "trier")
-    assert ("full", False) not in runs(daemon, "trier")
-
-
-async def test_the_daily_notes_are_read(daemon):
-    filled(daemon, "noted")
-    folder = daemon.folder("noted") / "memory"
+    folder = daemon.folder("trier") / "memory"
     folder.mkdir(exist_ok=True)
     today = datetime.now(UTC).astimezone().date().isoformat()
     (folder / f"{today}.md").write_text(
         "# Decisions\n\n- We decided to use Postgres for billing.\n"
     )
-    async with terminal(daemon, "upkeep", "noted") as term:
+    async with terminal(daemon, "upkeep", "trier") as term:
+        await choose(term, "t", "What would be done by", "full")
+        await term.hear("full would do")
+        await term.see("try full", "would do")
+        assert ("full", True) in runs(daemon, "trier")
+        assert ("full", False) not in runs(daemon, "trier")
         await choose(term, "r", "Run now", "notes")
         await term.hear("1 note read: 1 new fact")
-    with daemon.client("noted") as client:
+    with daemon.client("trier") as client:
         assert client.recall("Postgres").results
 
 
-async def test_a_run_in_progress_shows_how_far_it_is(daemon):
+async def test_a_run_in_progress_and_the_models_calls_cost_and_cache_are_shown(daemon):
     filled(daemon, "slow")
     async with terminal(daemon, "upkeep", "slow", now=lambda: 1_000_000.0) as term:
+        await term.see("○ none, rules only")
         await term.freeze()
         data = {"mode": "full", "steps": ["evict", "prune", "hot"]}
         started = FeedEvent("1", "upkeep.started", "slow", 0.0, data)
@@ -113,13 +109,6 @@ async def test_a_run_in_progress_shows_how_far_it_is(daemon):
         term.view.status = msgspec.structs.replace(term.view.status, running=running)
         term.view.tick()
         await term.see("⟳ full ██████▋", "step 2 of 3, evict is done, since 1 min")
-
-
-async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon):
-    filled(daemon, "asker")
-    async with terminal(daemon, "upkeep", "asker") as term:
-        await term.see("○ none, rules only")
-        await term.freeze()
         assert term.app.snapshot.status is not None
         term.app.snapshot.status.llm = MODEL
         term.view.draw()

@@ -55,11 +55,9 @@ def test_a_cut_text_fits_and_says_that_it_was_cut(text, columns):
     assert terminal.cut(text, None) == text
 
 
-def test_wide_letters_take_two_columns_and_accents_none():
-    assert [terminal.cells(text) for text in ("abc", "日本", "e\u0301")] == [3, 4, 1]
-
-
 def test_rows_are_aligned_and_whole_where_there_is_no_terminal(capsys):
+    # Wide letters take two columns, accents none.
+    assert [terminal.cells(text) for text in ("abc", "日本", "e\u0301")] == [3, 4, 1]
     terminal.show_rows([("日本", "x"), ("a", "y" * 300), ("abcdef", "a\nb")])
     assert capsys.readouterr().out.splitlines() == [
         "日本    x",
