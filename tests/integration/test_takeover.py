@@ -19,79 +19,18 @@ from thermocline.daemon.store.records import hot_rows, memories
 from thermocline.daemon.store.records.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
 from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
-FACT = {
-    "id": "0a1b2c3d4e5f",
-    "text": "The garage server has 64 GB of memory",
-    "category": "technical/server",
-    "importance": 0.8,
-    "created_at": 1_707_700_000.5,
-    "access_count": 3,
-    "score": 0.9,
-    "metadata": {"urls": ["https://example.org"], "commands": [], "paths": []},
-    "tier": "hot",
-}
-SKILL_HOT = {
-    "identity": {"agent_name": "Ada", "trust_level": 0.7},
-    "owner_profile": {"timezone": "Europe/Berlin", "family": ["Bo"]},
-    "active_context": {
-        "projects": [{"name": "boat", "description": "build it", "status": "active", "x": 1}],
-        "events": [{"text": "hull done", "timestamp": 1_707_000_000}],
-        "tasks": [{"text": "buy paint", "status": "pending"}],
-    },
-    "critical_lessons": [{"text": "measure twice", "category": "craft", "importance": 0.9}],
-    "_schema_version": "2.0",
-}
-GO_HOT = {
-    "identity": {"agent_name": "Ada", "relationship_start": "2026-01-01T00:00:00Z"},
-    "owner_profile": {"preferences": {"tea": "green"}, "schedule": {}},
-    "active_context": {
-        "current_projects": [{"name": "boat", "start_date": "2026-01-01T00:00:00Z"}],
-        "recent_events": [{"description": "hull done", "date": "2026-02-01T00:00:00Z"}],
-        "pending_tasks": [{"description": "buy paint", "priority": "high"}],
-    },
-    "critical_lessons": [{"text": "measure twice", "learned_at": "2026-02-01T00:00:00Z"}],
-    "version": 3,
-    "last_updated": "2026-02-01T00:00:00Z",
-}
-SKILL_TREE = {
-    "_schema_version": "2.0",
-    "root": {"desc": "Memory root", "warm_count": 0, "cold_count": 0, "children": ["technical"]},
-    "technical": {"desc": "Machines", "warm_count": 0, "children": ["technical/server"]},
-    "technical/server": {"desc": "Servers", "warm_count": 1, "cold_count": 0, "last_access": 5},
-    "notes": "a plain description",
-}
-GO_TREE = {
-    "root": {
-        "path": "",
-        "summary": "root",
-        "children": [
-            {
-                "path": "technical",
-                "summary": "Machines",
-                "children": [{"path": "technical/server", "summary": "Servers", "children": []}],
-            }
-        ],
-    },
-    "node_count": 3,
-    "version": 1,
-}
-GO_WARM = {
-    "0a1b2c3d4e5f": {
-        "id": "0a1b2c3d4e5f",
-        "timestamp": "2026-02-11T08:00:00Z",
-        "event_type": "decision",
-        "category": "technical/server",
-        "content": {"fact": FACT["text"], "people": ["Bo"], "date": "2026-02-11"},
-        "importance": 0.8,
-        "access_count": 3,
-        "created_at": "2026-02-11T08:00:00Z",
-    }
-}
-# What else they wrote is in `tests/unit/importers/`.
-VARIANTS = {
-    "skill": {WARM_FILE: [FACT], HOT_FILE: SKILL_HOT, TREE_FILE: SKILL_TREE},
-    "go": {WARM_FILE: GO_WARM, HOT_FILE: GO_HOT, TREE_FILE: GO_TREE},
-}
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
+
+
+def sample(name: str) -> dict[str, Any]:
+    """The state files of an older tool, by name."""
+    return {path.name: json.loads(path.read_text()) for path in (SAMPLES / name).iterdir()}
+
+
+# What else they wrote is in `tests/data/state_files.jsonl`.
+VARIANTS = {"skill": sample("evoclaw-skill"), "go": sample("evoclaw-go")}
+SKILL_HOT, SKILL_TREE = VARIANTS["skill"][HOT_FILE], VARIANTS["skill"][TREE_FILE]
+[FACT] = VARIANTS["skill"][WARM_FILE]
 
 
 def leave(folder: Path, files: dict[str, Any]) -> None:

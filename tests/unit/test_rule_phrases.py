@@ -23,7 +23,9 @@ from thermocline.daemon.language.markdown import items
 from thermocline.daemon.language.names import mentions, people
 from thermocline.daemon.language.sentences import sentences, shortened
 from thermocline.daemon.language.speech import Turn, utterances, without_recalled
+from thermocline.daemon.memory.indexing import index_text
 from thermocline.daemon.memory.similarity import exact_key
+from thermocline.daemon.memory.stemming import terms_of, variants
 
 DATA = Path(__file__).parents[1] / "data"
 FILE = DATA / "rule_phrases.txt"
@@ -132,6 +134,10 @@ READINGS: dict[str, Callable[[str], str]] = {
     "without recalled": without_recalled,
     "facts": lambda text: " | ".join(one.fact for one in facts(text)),
     "distilled": distilled,
+    "same key": lambda pair: "the same" * have_one_key(pair),
+    "terms": lambda text: " ".join(terms_of(text)),
+    "indexed": lambda text: " ".join(index_text(text).split()),
+    "variants": lambda word: " ".join(sorted(variants(word))),
     "list items": lambda text: " | ".join(item.text for item in items(text)),
 }
 LINES = sections()
