@@ -274,25 +274,26 @@ def test_a_wrong_option_is_no_reason_to_stop_the_agent(agent):
     assert agent.hook(b"{}", "--bogus").returncode == 1
 
 
-def test_a_project_is_switched_off_and_on(call, agent):
+def test_a_project_is_switched_off_and_on(call, agent, tmp_path):
     call.store("Ana lives in Kiel")
     (agent.folder / ".git").mkdir()
     inner = agent.folder / "src"
     inner.mkdir()
     below = Agent(agent.socket, inner, agent.name)
+    # A link in the file's place is replaced and not followed.
+    target, file = tmp_path / "profile", agent.folder / ".thermocline"
+    target.write_text("mine")
+    file.symlink_to(target)
     said = below.hook(b"", "--project", "off").stdout.decode()
     assert said == f"harbour ({agent.folder}): off\n"
-    assert (agent.folder / ".thermocline").read_text() == "off\n"
+    assert (file.is_symlink(), file.read_text()) == (False, "off\n")
+    assert target.read_text() == "mine"
     assert below.event("UserPromptSubmit", prompt="where does Ana live?") == ""
     assert below.hook(b"", "--project").stdout.decode().endswith(": off\n")
     below.hook(b"", "--project", "on")
-    assert not (agent.folder / ".thermocline").exists()
+    assert not file.exists()
     assert "Kiel" in below.event("UserPromptSubmit", prompt="where does Ana live?")
-
-
-def test_what_cannot_be_switched_names_the_file(agent):
-    inside = Agent(agent.socket, Path("/proc"), agent.name)
-    refused = inside.hook(b"", "--project", "off")
+    refused = Agent(agent.socket, Path("/proc"), agent.name).hook(b"", "--project", "off")
     assert refused.returncode == 1
     assert refused.stderr.decode().startswith("thermocline: cannot open /proc/.thermocline: ")
 
@@ -332,16 +333,6 @@ def test_the_agent_of_a_project_cannot_be_computed_from_its_folder(agent):
     key.unlink()
     # Another user's, or device's, secret leads to another agent.
     assert json.loads(own.hook(b"", "--project", "--json").stdout)["agent"] != named
-
-
-def test_a_link_in_the_place_of_the_projects_file_is_replaced_and_not_followed(agent, tmp_path):
-    target = tmp_path / "profile"
-    target.write_text("mine")
-    (agent.folder / ".thermocline").symlink_to(target)
-    agent.hook(b"", "--project", "off")
-    assert target.read_text() == "mine"
-    assert not (agent.folder / ".thermocline").is_symlink()
-    assert (agent.folder / ".thermocline").read_text() == "off\n"
 
 
 def test_an_open_standard_input_does_not_hold_the_agent_up(agent):

@@ -257,12 +257,17 @@ def test_a_cancelled_call_is_never_answered(session, tmp_path):
         assert client.process.stdout.read() == b""
 
 
-def test_it_ends_with_its_input_after_what_is_under_way(session):
+def test_two_calls_with_one_id_are_both_answered_and_it_ends_after_what_is_under_way(session):
     client = session()
-    request = {"name": "remember", "arguments": {"text": "The last word"}}
-    client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": request})
+    for text in ("Ana prefers tea", "Bo prefers milk"):
+        arguments = {"name": "remember", "arguments": {"text": text}}
+        client.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": arguments})
     client.process.stdin.close()
-    assert client.next()["result"]["structuredContent"]["stored"] is True
+    answers = [client.next() for _ in range(2)]
+    assert [answer["id"] for answer in answers] == [7, 7]
+    stored = [answer["result"]["structuredContent"] for answer in answers]
+    assert all(one["stored"] for one in stored)
+    assert len({one["id"] for one in stored}) == 2
     assert client.process.wait(60) == 0
 
 
@@ -337,17 +342,6 @@ def test_a_project_may_switch_it_off_or_have_a_memory_of_its_own(session, tmp_pa
     off = session(cwd=inner).tool("recall", query="x")
     assert off["isError"] is True
     assert str(file) in off["content"][0]["text"]
-
-
-def test_two_calls_with_one_id_are_both_answered(session):
-    client = session()
-    for text in ("Ana prefers tea", "Bo prefers milk"):
-        arguments = {"name": "remember", "arguments": {"text": text}}
-        client.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": arguments})
-    answers = [client.next() for _ in range(2)]
-    assert [answer["id"] for answer in answers] == [7, 7]
-    stored = {answer["result"]["structuredContent"]["id"] for answer in answers}
-    assert len(stored) == 2
 
 
 def test_a_line_without_end_is_refused_and_takes_no_memory(session):

@@ -393,23 +393,18 @@ def test_a_sqlite_without_full_text_search(patient, monkeypatch):
     assert "FTS5" in patient.says("sqlite")[-1].message
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "fix"),
-    [
+def test_a_check_that_cannot_be_made_hides_no_other(patient, monkeypatch):
+    for error, message, fix in (
         (PermissionError(13, "Permission denied", "/x"), "look at /x: permission denied", "sudo"),
         (KeyError("x"), "the check itself failed: KeyError", "report it"),
-    ],
-)
-def test_a_check_that_cannot_be_made_hides_no_other(
-    patient, monkeypatch,
-    error, message, fix
-):  # fmt: skip
-    def fail(_: DeviceContext) -> Iterator[Any]:
-        raise error
+    ):
 
-    monkeypatch.setitem(CHECKS, "disk", fail)
-    expect(patient.says("disk"), "warning", message, fix)
-    assert patient.says("clock")[0].level == "ok"
+        def fail(_: DeviceContext, error: Exception = error) -> Iterator[Any]:
+            raise error
+
+        monkeypatch.setitem(CHECKS, "disk", fail)
+        expect(patient.says("disk"), "warning", message, fix)
+        assert patient.says("clock")[0].level == "ok"
 
 
 def doctor(*words: str) -> subprocess.CompletedProcess[str]:

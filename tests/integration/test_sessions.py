@@ -21,11 +21,18 @@ def site(call: Any) -> Any:
     return call.store("the site runs on pond-2", category="projects/site")
 
 
-def test_a_session_has_what_it_was_given(call):
+@pytest.mark.usefixtures("site")
+def test_a_session_has_what_it_was_given_and_with_paths_alone_sees_no_memory(call):
     body = {"name": "release", "conversationId": "c1", "userId": "ana", "paths": ["/srv/docs/"]}
     made = call.ok("POST", "/api/sessions", body | {"category": "projects"})
     assert (made["status"], made["conversation"]) == ("active", "c1")
     assert (made["category"], made["paths"]) == ("projects", ["/srv/docs/"])
+    key = start(call, paths=["/srv/docs/"])
+    for mode in ("keyword", "tree"):
+        assert recalled(call, "the site", key, mode=mode)["results"] == []
+    for query in ("the+site", ""):
+        asked = f"/api/context?format=json&query={query}&session={key}"
+        assert call.ok("GET", asked)["sections"] == []
 
 
 def test_what_is_not_there_or_wrong_is_refused(call):
@@ -61,16 +68,6 @@ def test_a_session_with_a_category_sees_nothing_else(call, site):
         asked = f"/api/context?format=json&query={query}&session={narrow}"
         (section,) = call.ok("GET", asked)["sections"]
         assert [one["id"] for one in section["items"]] == [site["id"]]
-
-
-@pytest.mark.usefixtures("site")
-def test_a_session_with_paths_alone_sees_no_memory(call):
-    key = start(call, paths=["/srv/docs/"])
-    for mode in ("keyword", "tree"):
-        assert recalled(call, "the site", key, mode=mode)["results"] == []
-    for query in ("the+site", ""):
-        asked = f"/api/context?format=json&query={query}&session={key}"
-        assert call.ok("GET", asked)["sections"] == []
 
 
 def test_an_isolated_session_learns_nothing_of_what_is_outside(call):
