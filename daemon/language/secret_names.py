@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -55,19 +55,30 @@ def names_in(text: str) -> list[Name]:
         small, lexicon = small.translate(_PLAIN), _lexicon()
         unspaced = lexicon.unspaced.finditer(small)
         names += [Name(*match.span(), lexicon.unspaced_kinds[match.group()]) for match in unspaced]
-    known = {token for token in set(_TOKEN.findall(small)) if any(_entry(token))}
+    known = [token for token in set(_TOKEN.findall(small)) if any(_entry(token))]
     past = 0
-    for match in _TOKEN.finditer(small) if known else ():
-        if match.group() in known and match.start() >= past:
-            kind, phrases = _entry(match.group())
-            past = match.end()
+    places = sorted((place, word) for word in known for place in _places(small, word))
+    for start, token in places:
+        if start >= past:
+            kind, phrases = _entry(token)
+            past = start + len(token)
             for behind, of_phrase in phrases:
                 if rest := behind.match(small, past):
                     kind, past = of_phrase, rest.end()
                     break
             if kind:
-                names.append(Name(match.start(), past, kind))
+                names.append(Name(start, past, kind))
     return sorted(names)
+
+
+def _places(text: str, token: str) -> Iterator[int]:
+    """Where a token begins in a text, if it is no part of a longer one."""
+    at = text.find(token)
+    while at >= 0:
+        end = at + len(token)
+        if not (token.isalnum() and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())):
+            yield at
+        at = text.find(token, end)
 
 
 @lru_cache(4_096)

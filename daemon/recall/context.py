@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from ..language.secrets import clear
+from ..language.secrets import clear, holds_secret
 from ..memory import agent_files, hot, markdown, tree_nodes
 from ..memory.agent_files import EpisodeLine, Reflection, Skill
 from ..memory.experiences import Experience
@@ -199,7 +199,8 @@ def _hot(reading: BlockReading) -> Iterable[BlockItem]:
     document = hot.document(state, (), reading.request.rules.hot)
     if text := markdown.body(document, reading.request.local):
         # Blank lines only cost tokens.
-        short = clear(text.replace("\n\n", "\n")).text
+        short = text.replace("\n\n", "\n")
+        short = clear(short).text if holds_secret(short) else short
         yield BlockItem(short, "thermocline hot", rest="`thermocline hot`")
 
 

@@ -103,7 +103,7 @@ def gather(
                 entries[key] for row in rows[:_SURROUNDED] if (key := source.key(row)) in entries
             ]
             if stretches := list(_stretches(best)):
-                for near in source.load(db, source.beside, stretches, condition):
+                for near in source.load_beside(db, stretches, condition):
                     entries.setdefault(near.key, near)
         result |= entries
     together = tuple(result.values())

@@ -35,6 +35,9 @@ _BITS: Final = 4
 # The characters read of a text's terms.
 _READ: Final = 16_000
 _NUMBER: Final = (1 << _BITS) - 1
+_STRETCHES: Final = (
+    "(SELECT value ->> 0 AS part, value ->> 1 AS since, value ->> 2 AS until FROM json_each(?))"
+)
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
@@ -89,8 +92,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             item are in the table `indexed`.
         joined: SQL of a further table that they need, one row for each item.
         text: SQL of the text of an item.
-        beside: SQL of the rows between positions of groups, from the JSON
-            [[group, first, last], …]; "" if items have no neighbours.
+        beside: the condition for the items of a `part`, which is a group, from a position `since`
+            `until` another; "" if items have no neighbours.
         passes: the condition for filters at a time; None if no item can pass.
         show: the items in some rows, by row; items with neighbours have an `id`.
         count: the number of items.
@@ -153,11 +156,32 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         self, db: sqlite3.Connection, rows: str, argument: object, condition: Condition
     ) -> list[Candidate]:
         """The candidates that pass, in the rows that SQL selects from one JSON argument."""
+        return self._load(db, self.table, f"{self.table}.row IN ({rows})", argument, condition)
+
+    def load_beside(
+        self,
+        db: sqlite3.Connection,
+        stretches: Sequence[tuple[str, int, int]],
+        condition: Condition,
+    ) -> list[Candidate]:
+        """The candidates that pass, in stretches of groups, by their rows."""
+        table = f"{_STRETCHES} CROSS JOIN {self.table}"
+        beside = self._load(db, table, self.beside, stretches, condition)
+        return sorted(beside, key=lambda candidate: candidate.key)
+
+    def _load(
+        self,
+        db: sqlite3.Connection,
+        table: str,
+        where: str,
+        argument: object,
+        condition: Condition,
+    ) -> list[Candidate]:
         row = f"{self.table}.row"
         result = db.execute(
-            f"SELECT {self.key_of(row)}, {self.columns} FROM {self.table} {self.joined}"
+            f"SELECT {self.key_of(row)}, {self.columns} FROM {table} {self.joined}"
             f" LEFT JOIN {self.index}_terms AS indexed ON indexed.row = {row}"
-            f" WHERE {row} IN ({rows}) AND {condition[0]}",
+            f" WHERE {where} AND {condition[0]}",
             (msgspec.json.encode(argument).decode(), *condition[1]),
         )
         return list(starmap(Candidate, result))
@@ -220,11 +244,7 @@ MEMORIES: Final = Source(
         is_question="position IS NOT NULL AND substr(rtrim(text), -1) IN ('?', '？')",
     ),
     text="text",
-    beside=(
-        "SELECT there.row FROM json_each(?) AS stretch CROSS JOIN memories AS there"
-        " ON grp = stretch.value ->> 0 AND grp <> ''"
-        " AND position BETWEEN stretch.value ->> 1 AND stretch.value ->> 2"
-    ),
+    beside="grp = part AND grp <> '' AND position BETWEEN since AND until",
     passes=_passes_as_memory,
     show=selecting.at_rows,
     count=tree_rows.total,
@@ -297,10 +317,8 @@ CHUNKS: Final = Source(
     text="heading || ' ' || text",
     joined="CROSS JOIN files ON files.id = file",
     beside=(
-        "SELECT there.row FROM json_each(?) AS stretch CROSS JOIN chunks AS there"
-        " ON file = CAST(substr(stretch.value ->> 0, 2) AS INTEGER)"
-        " AND substr(stretch.value ->> 0, 1, 1) = char(1)"
-        " AND position BETWEEN stretch.value ->> 1 AND stretch.value ->> 2"
+        "file = CAST(substr(part, 2) AS INTEGER) AND substr(part, 1, 1) = char(1)"
+        " AND position BETWEEN since AND until"
     ),
     passes=_passes_below,
     show=chunk_tables.at_rows,

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ...memory.records import is_outside
+from ...memory.scoring import Scoring
 
 T = TypeVar("T")
 # SQL: whether a memory did not come from outside, as most do not.
@@ -40,6 +41,12 @@ class DatabaseConnection(sqlite3.Connection):
     derived_values: dict[str, tuple[Hashable, Any]] | None = None
     # SQLite's number of the last commit that was seen, and how many changes there were.
     seen: tuple[int, int] = (-1, 0)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # What its `score` is measured by, once it has one: registering another would make SQLite
+        # prepare each statement again.
+        self.scored_by: list[tuple[float, Scoring]] = []
 
 
 def derived(db: sqlite3.Connection, name: str, state: Hashable, make: Callable[[], T]) -> T:

@@ -10,7 +10,7 @@ import msgspec
 
 from ...memory.records import Memory, Order, Tier
 from ...memory.scoring import COLD, HOT, WARM, Scoring, score
-from ..database.connection import INSIDE, scalar, to_json
+from ..database.connection import INSIDE, DatabaseConnection, scalar, to_json
 from . import tree_rows
 from .memory_rows import FIELDS, from_row, select
 
@@ -146,8 +146,11 @@ def _total(
 
 
 def teach_score(db: sqlite3.Connection, now: float, scoring: Scoring) -> None:
-    """Register the SQL function that a filter by tier needs."""
-    db.create_function("score", 4, lambda i, c, a, p: score(i, c, a, now, scoring, pinned=p))
+    """What SQL's `score` is measured by from now on, which a filter by tier needs."""
+    known = db.scored_by if isinstance(db, DatabaseConnection) else []
+    if not known:
+        db.create_function("score", 4, lambda i, c, a, p: score(i, c, a, *known[-1], pinned=p))
+    known[:] = [(now, scoring)]
 
 
 _SCORE: Final = "score(importance, created_at, access_count, pinned)"
