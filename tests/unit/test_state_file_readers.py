@@ -27,7 +27,7 @@ from thermocline.daemon.memory.scoring import DAY, Scoring, record
 from thermocline.daemon.memory.tree_nodes import Node, TreeLimits
 
 NOW = 1_800_000_000.0
-FILE = Path(__file__).parents[2] / "data" / "state_files.jsonl"
+FILE = Path(__file__).parents[1] / "data" / "state_files.jsonl"
 CASES = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
 # The reader of each kind of file, what it gives, and that of an empty file.
 READERS: dict[str, tuple[Callable[..., Parsed[Any]], Any, Any]] = {
