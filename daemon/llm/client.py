@@ -7,7 +7,7 @@ import hashlib
 import random
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,6 +69,17 @@ class Cache(Generic[K, V]):
         """Remove the answers to some questions."""
         for key in [key for key in self._answers if is_stale(key)]:
             del self._answers[key]
+
+
+def cleared_of(
+    clear: Callable[[str], Cleared], texts: Iterable[str]
+) -> tuple[list[str], dict[str, int]]:
+    """The texts without secrets, and the number of secrets by kind."""
+    cleared = [*map(clear, texts)]
+    counts: Counter[str] = Counter()
+    for each in cleared:
+        counts.update(each.counts)
+    return [each.text for each in cleared], dict(counts)
 
 
 def key_of(models: Sequence[str], question: ModelQuestion, schema: str) -> bytes:
@@ -302,13 +313,12 @@ class ModelClient:
         return answer
 
     def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
-        counts: Counter[str] = Counter()
-        parts = []
-        for part in question.parts:
-            cleared = self._clear(part.text)
-            counts.update(cleared.counts)
-            parts.append(msgspec.structs.replace(part, text=cleared.text))
-        return msgspec.structs.replace(question, parts=tuple(parts)), dict(counts)
+        texts, counts = cleared_of(self._clear, (part.text for part in question.parts))
+        parts = tuple(
+            msgspec.structs.replace(part, text=text)
+            for part, text in zip(question.parts, texts, strict=True)
+        )
+        return msgspec.structs.replace(question, parts=parts), counts
 
     def _report(self, code: str, text: str | None, hint: str | None) -> None:
         self._reported = self._settings() if text else self._reported

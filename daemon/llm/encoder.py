@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -25,7 +24,7 @@ from ..memory.vectors import cosine
 from ..schemas.status import EncoderStatus, ModelState
 from .access import is_local
 from .calls import COMMAND, Cost
-from .client import Cache, ModelClient
+from .client import Cache, ModelClient, cleared_of
 from .failures import CallFailed
 from .process import ChildProcess, Timeouts
 from .wire import LONGEST_LINE, Embed, Embedded, TextRole
@@ -138,7 +137,9 @@ class Encoder:
         """
         began, usage = self._clock(), self._models.calls.usage
         settings = self._settings().llm
-        cleared, counts = await asyncio.to_thread(self._cleared, texts)
+        shown = (text[: 2 * _LONGEST_TEXT] for text in texts)
+        whole, counts = await asyncio.to_thread(cleared_of, self._clear, shown)
+        cleared = tuple(text[:_LONGEST_TEXT] for text in whole)
         seconds = settings.timeouts.embed if deadline is None else deadline
         usage.called(EMBED, counts)
         cost = Cost()
@@ -238,16 +239,6 @@ class Encoder:
             return "failing", self._failed[1]
         paused = self._models.failover.paused(model)
         return ("ready", "") if paused is None else ("failing", paused.message)
-
-    def _cleared(self, texts: Sequence[str]) -> tuple[tuple[str, ...], dict[str, int]]:
-        """The texts without secrets, cut, and the number of secrets by kind."""
-        counts: Counter[str] = Counter()
-        cleared = []
-        for text in texts:
-            without = self._clear(text[: 2 * _LONGEST_TEXT])
-            counts.update(without.counts)
-            cleared.append(without.text[:_LONGEST_TEXT])
-        return tuple(cleared), dict(counts)
 
     async def _sender(self, model: str, cost: Cost) -> _Send:
         failover, calls = self._models.failover, self._models.calls

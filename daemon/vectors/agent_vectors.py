@@ -8,7 +8,7 @@ import sqlite3
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
@@ -335,11 +335,8 @@ def _identity(generation: Generation) -> Encoding:
 
 def _versions(source: Source, last: int, db: sqlite3.Connection) -> list[tuple[int, int]]:
     """The key and the version of the last texts up to a row, the last first."""
-    query = f"{_select(source)} AND row <= ? ORDER BY row DESC LIMIT {_SLICE}"
-    return [
-        (source.key(row), zlib.crc32(text.encode("utf-8", "replace")))
-        for row, text in db.execute(query, (last,))
-    ]
+    texts = _select(source, db, "row <= ?", last, f"LIMIT {_SLICE}")
+    return [(key, version) for key, version, _ in texts]
 
 
 def _texts(name: str, keys: Sequence[int], db: sqlite3.Connection) -> list[_Text]:
@@ -347,15 +344,16 @@ def _texts(name: str, keys: Sequence[int], db: sqlite3.Connection) -> list[_Text
         return []
     source = _ENCODED[name]
     rows = msgspec.json.encode(source.rows(keys)).decode()
-    query = f"{_select(source)} AND row IN (SELECT value FROM json_each(?)) ORDER BY row DESC"
-    return [
-        (source.key(row), zlib.crc32(text.encode("utf-8", "replace")), text)
-        for row, text in db.execute(query, (rows,))
-    ]
+    return [*_select(source, db, "row IN (SELECT value FROM json_each(?))", rows)]
 
 
-def _select(source: Source) -> str:
-    return (
+def _select(
+    source: Source, db: sqlite3.Connection, condition: str, value: object, limit: str = ""
+) -> Iterator[_Text]:
+    """The texts of a source that are encoded and fulfil a condition, the last first."""
+    query = (
         f"SELECT row, text FROM (SELECT row, {source.text} AS text FROM {source.table}"
-        f" WHERE {source.encoded}) WHERE trim(text) <> ''"
+        f" WHERE {source.encoded}) WHERE trim(text) <> '' AND {condition} ORDER BY row DESC {limit}"
     )
+    for row, text in db.execute(query, (value,)):
+        yield source.key(row), zlib.crc32(text.encode("utf-8", "replace")), text

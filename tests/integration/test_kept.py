@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from agent_files import content
 
 TOKEN = "ghp_" + "Zk3vT9qLm2Xw8Rb5Nc7Yd1Hf6Js4Ga0Pe9Qi"
 PASSWORD = "hunter2-Blue-42"
+MESSAGES = Path(__file__).parents[1] / "data" / "provider_messages.json"
 
 
 def observe(call: Any, *messages: Any, **fields: Any) -> Any:
@@ -171,49 +173,7 @@ def test_one_bad_message_never_refuses_the_batch(call, bad):
 
 def test_what_openai_and_anthropic_send_is_taken_as_it_is(call):
     """The shapes of Chat Completions, Responses and Messages, with tools, images and thoughts."""
-    arguments = json.dumps({"city": "Bergen", "note": "We decided to use Oracle"})
-    call_of_tool = {"id": "call_1", "type": "function"}
-    result = {"type": "tool_result", "tool_use_id": "t", "content": "We decided to use Sybase"}
-    used = {"type": "tool_use", "id": "t", "name": "get_weather", "input": {"city": "Bergen"}}
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    found = observe(
-        call,
-        {"role": "developer", "content": "You are helpful. We decided to use DB2 everywhere."},
-        {"role": "system", "content": [{"type": "text", "text": "We decided to use Access."}]},
-        user([{"type": "text", "text": "We decided to use Postgres for billing."}, picture]),
-        {
-            "role": "assistant",
-            "content": None,
-            "refusal": None,
-            "tool_calls": [
-                {**call_of_tool, "function": {"name": "get_weather", "arguments": arguments}}
-            ],
-        },
-        {"role": "tool", "tool_call_id": "call_1", "content": "We decided to use Sybase"},
-        {"role": "user", "content": [{"type": "input_text", "text": "My sister Anna is a nurse"}]},
-        {"type": "function_call", "call_id": "c", "name": "get_weather", "arguments": arguments},
-        {"type": "function_call_output", "call_id": "c", "output": "We decided to use Sybase"},
-        {"type": "reasoning", "summary": [], "encrypted_content": None},
-        {
-            "type": "message",
-            "role": "assistant",
-            "id": "msg_1",
-            "status": "completed",
-            "content": [
-                {"type": "output_text", "text": "Deployed it on port 8081.", "logprobs": []}
-            ],
-        },
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "We decided to use Informix", "signature": "x"},
-                {"type": "text", "text": "I'll look."},
-                used,
-            ],
-        },
-        user([result, {"type": "text", "text": "I prefer metric units", "cache_control": None}]),
-        {"role": "function", "name": "get_weather", "content": "We decided to use Sybase"},
-    )
+    found = observe(call, *json.loads(MESSAGES.read_text("utf-8")))
     kept = {one["text"]: (one["actor"], one["source"]) for one in found["stored"]}
     assert kept == {
         "We decided to use Postgres for billing": ("user", "user-stated"),
