@@ -6,7 +6,6 @@ from thermocline.daemon.language.extraction.notes import (
     DECIDED,
     MARKED,
     SAID,
-    category_of,
     read_note,
 )
 from thermocline.daemon.language.markdown import items
@@ -87,39 +86,6 @@ def test_references_of_an_item_its_sub_items_and_its_code_survive():
     assert third.metadata.commands == ("clone https://github.com/Lightricks/LTX-Video.git",)
 
 
-def test_what_is_marked_or_decided_is_a_fact():
-    for line, importance in [
-        ("- [x] wrote the weekly letter", MARKED), ("- [X] wrote the weekly letter", MARKED),
-        ("**Lesson**: test the backups", MARKED), ("- **Lesson**: test the backups", MARKED),
-        ("- confirmed that the second server is quick", DECIDED),
-        ("+ the old cluster was migrated to the new one", DECIDED),
-        ("- 我们决定使用新的数据库系统来代替旧的，因为旧的实在太慢了，大家都同意", DECIDED),
-        ("- [ ] confirmed that the second server is quick", None),
-        ("- the unconfirmed second server is prefixed now", None), ("- it was fixed", None),
-        ("- [x] tiny", None), ("**Bold**", None),
-        ("the weather was nice and we had a long walk", None),
-        ("Did we confirm that the server is quick?", None),
-        ("> - [x] quoted things are somebody else's", None),
-        ("```\n- [x] this is only an example of it\n```", None),
-        ("| - [x] a table is no list of things |", None),
-    ]:  # fmt: skip
-        assert [fact.importance for fact in read_note(line)] == ([importance] if importance else [])
-
-
-def test_headings_lead_to_evoclaws_categories():
-    for heading, category in [
-        ("GPU", "technical/gpu"), ("Video work", "technical/gpu"),
-        ("EvoClaw releases", "projects/evoclaw"), ("CI runs", "projects/evoclaw"),
-        ("Testing", "projects/evoclaw"), ("Substrate node", "projects/clawchain"),
-        ("Memory consolidation", "projects/evoclaw/memory"), ("Cron jobs", "technical/cron"),
-        ("Alerts", "technical/cron"), ("Moltbook", "social"), ("Special decisions", "general"),
-        ("The latest news", "general"), ("", "general"),
-    ]:  # fmt: skip
-        assert category_of((heading,)) == category
-        (fact,) = read_note(f"## {heading}\n- [x] wrote the weekly letter")
-        assert fact.category == category
-
-
 def test_the_innermost_heading_that_leads_anywhere_decides_and_a_title_leads_nowhere():
     item = "- [x] wrote the weekly letter"
     assert read_note(f"## Server\n### Odds and ends\n{item}")[0].category == "technical/gpu"
@@ -138,29 +104,7 @@ def test_the_map_of_headings_can_be_another():
     assert CATEGORIES["comfyui"] == "technical/gpu"
 
 
-def test_what_belongs_together_is_one_fact():
-    coverage = "**Coverage** reached 82 % on main\n- Fixed the flaky test by injecting the clock\n"
-    for note, facts in [
-        # A list that only has a title gives a fact for each item.
-        ("Server setup:\n\n- [x] installed the drivers\n- [x] moved the disks\n",
-         ["Server setup: installed the drivers", "Server setup: moved the disks"]),
-        # A fact with facts in its list is not run together with them.
-        (f"{coverage}  - agreed with Maya to keep the time-out of 30 s\n  - see /ci/log\n",
-         ["Coverage reached 82 % on main",
-          "Fixed the flaky test by injecting the clock: see /ci/log",
-          "agreed with Maya to keep the time-out of 30 s"]),
-        ("- [x] v2\n  - [x] deployed to the second server in the evening\n",
-         ["v2: deployed to the second server in the evening"]),
-        # The same is read once, whatever its case.
-        ("- [x] Wrote the letter\n\n## B\n- [x] wrote THE letter\n", ["Wrote the letter"]),
-        # Wrapped lines and lines below an item belong to it.
-        ("- [x] wrote the letter\n  to the bank\n\n  and to the tax office\n\nNot to the press.\n",
-         ["wrote the letter to the bank and to the tax office"]),
-        # Front matter is no part of a note.
-        ("---\ntitle: **bold enough to be a fact**\n---\n- [x] wrote the letter",
-         ["wrote the letter"]),
-    ]:  # fmt: skip
-        assert texts(note) == facts
+def test_front_matter_counts_for_the_lines_of_a_note():
     assert read_note("---\n- [x] wrote the letter\n")[0].line == 2
 
 

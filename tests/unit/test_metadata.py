@@ -23,59 +23,10 @@ def test_the_references_are_those_that_evoclaw_finds():
         assert list(found.paths) == expected["paths"]
 
 
-def test_urls_are_told_from_what_only_looks_like_one_and_end_where_the_sentence_goes_on():
-    for text, urls in [
-        ("(https://en.wikipedia.org/wiki/Foo_(bar)).", ("https://en.wikipedia.org/wiki/Foo_(bar)",)),
-        ("[docs](https://a.example/b) and https://c.example/d, both",
-         ("https://a.example/b", "https://c.example/d")),
-        ("on www.boats.org!", ("www.boats.org",)),
-        ("see clawhub.ai and foo.io/bar?x=1", ("clawhub.ai", "foo.io/bar?x=1")),
-        ("mail me@example.com", ()),
-        ("mail first.io@example.com", ()),
-        ("from shop.co.uk or node.js", ()),
-        ("HTTPS://EXAMPLE.COM/A", ("HTTPS://EXAMPLE.COM/A",)),
-        ("https:// and https://...", ()),
-        ("请看https://例子.example/路径。谢谢", ("https://例子.example/路径",)),
-        ("https://a.b/c https://a.b/c", ("https://a.b/c",)),
-        ("https://long.example/" + "x" * 3_000, ()),
-        ("**https://a.example/b**!", ("https://a.example/b",)),
-        ("'https://a.example/b', he said", ("https://a.example/b",)),
-        ("https://localhost:8080/x?y=1#z;", ("https://localhost:8080/x?y=1#z",)),
-        ("(https://a.example/b)))", ("https://a.example/b",)),
-    ]:  # fmt: skip
-        assert extract(text).urls == urls
-
-
-def test_commands_are_quoted_spans_prompts_and_lines_of_known_tools():
-    for text, commands in [
-        ("```bash\ngit clone it\n$ ls -la /tmp\n```", ("clone it", "ls -la /tmp")),
-        ("use ``echo `` or `make all`", ("echo", "make all")),
-        ("`abc` `abcd`", ("abcd",)),
-        ("make sure to go to bed", ()),
-        ("we git pull daily", ()),
-        ("docker ps -a\r\npip list -v\r\n", ("ps -a", "list -v")),
-        ("`" + "x" * 199 + "` `" + "y" * 200 + "`", ("x" * 199,)),
-        ("\n".join(f"git push {n}" for n in range(9)), tuple(f"push {n}" for n in range(5))),
-        ("an unclosed ` back quote\nand `another", ()),
-        ("sudo reboot --now", ("reboot --now",)),
-    ]:
-        assert extract(text).commands == commands
-
-
-def test_paths_are_told_from_what_only_has_slashes():
-    for text, paths in [
-        ("in /etc/fstab.", ("/etc/fstab",)),
-        ("~/.ssh and ./run.sh and ../other/x", ("~/.ssh", "./run.sh", "../other/x")),
-        ("/tmp is one level, and/or not, 2026/02/11, </a/b>", ()),
-        ("https://x.example/home/user/file?p=/home/user/file", ()),
-        ("www.x.example/a/b/c and x.org/var/log/x", ()),
-        ("//host/share/x and C:/users/me/x", ()),
-        ("--dir=/home/u/x", ("/home/u/x",)),
-        ("/a/bc", ()),
-        ("/var/log/ /var/log/", ("/var/log/",)),
-        ("/données/été/naïve", ("/données/été/naïve",)),
-    ]:
-        assert extract(text).paths == paths
+def test_what_is_too_long_is_no_reference_and_windows_ends_lines_too():
+    assert extract("https://long.example/" + "x" * 3_000).urls == ()
+    assert extract("`" + "x" * 199 + "` `" + "y" * 200 + "`").commands == ("x" * 199,)
+    assert extract("docker ps -a\r\npip list -v\r\n").commands == ("ps -a", "list -v")
 
 
 WORDS = (

@@ -18,12 +18,14 @@ from thermocline.daemon.language.extraction.distilling import (
     summarise_episode,
 )
 from thermocline.daemon.language.extraction.extraction import Observation, extract_turns
+from thermocline.daemon.language.extraction.notes import category_of, read_note
 from thermocline.daemon.language.extraction.references import noun_phrase
 from thermocline.daemon.language.markdown import items
 from thermocline.daemon.language.names import mentions, people
 from thermocline.daemon.language.sentences import sentences, shortened
 from thermocline.daemon.language.speech import Turn, utterances, without_recalled
 from thermocline.daemon.memory.indexing import index_text
+from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.similarity import exact_key
 from thermocline.daemon.memory.stemming import terms_of, variants
 
@@ -134,6 +136,11 @@ READINGS: dict[str, Callable[[str], str]] = {
     "without recalled": without_recalled,
     "facts": lambda text: " | ".join(one.fact for one in facts(text)),
     "distilled": distilled,
+    "note": lambda text: " | ".join(f"{one.importance} {one.text}" for one in read_note(text)),
+    "heading": lambda heading: category_of((heading,)),
+    "urls": lambda text: " | ".join(extract(text).urls),
+    "commands": lambda text: " | ".join(extract(text).commands),
+    "paths": lambda text: " | ".join(extract(text).paths),
     "same key": lambda pair: "the same" * have_one_key(pair),
     "terms": lambda text: " ".join(terms_of(text)),
     "indexed": lambda text: " ".join(index_text(text).split()),
