@@ -300,7 +300,7 @@ _TIMES: Final = ("created_at", "updated_at", "last_accessed_at", "expires_at")
 
 def select(db: sqlite3.Connection, where: str, *arguments: object) -> list[Memory]:
     """The memories that fit a condition in SQL, behind which may be an order and a limit."""
-    rows = db.execute(f"SELECT {', '.join(FIELDS)} FROM memories WHERE {where}", arguments)
+    rows = db.execute(f"{SELECT} WHERE {where}", arguments)
     return [from_row(row) for row in rows.fetchall()]
 
 
