@@ -26,7 +26,7 @@ from ..memory.similarity import text_digest, words
 from ..memory.tree_nodes import ROOT, ancestors, title
 from ..runtime import atomic, line_file
 from .agent_paths import AgentPaths
-from .database import full_text, rows
+from .database import full_text, meta, rows
 from .database.connection import scalar, to_json
 from .database.transaction import DeletedMemory, Transaction
 from .records import agent_entries, history, hot_rows, memory_rows, notes, tree_rows
@@ -213,7 +213,7 @@ def _remove_unused(tx: Transaction, category: str) -> None:
             return
         tree_rows.remove_unused(tx, path)
         rows.erase(tx, tree_rows.KIND, path)
-        if scalar(tx.db, "SELECT 1 FROM meta WHERE key = 'link'") is None:
+        if not meta.has_replica(tx.db):
             # No other device knows it: its name need not be kept either.
             for table in ("rows", "outbox"):
                 tx.db.execute(f"DELETE FROM {table} WHERE kind = 'category' AND id = ?", (path,))

@@ -21,18 +21,17 @@ from .database.transaction import Transaction
 from .kinds import kind_of
 from .records import memory_rows
 
-_CURSOR: Final = "link"
 _AT_ONCE: Final = 32
 
 
 def cursor(db: sqlite3.Connection) -> Cursor:
     """The position up to which the replica was received; the beginning before the first contact."""
-    return meta.read(db, _CURSOR, Cursor) or Cursor()
+    return meta.read(db, meta.CURSOR, Cursor) or Cursor()
 
 
 def follow(tx: Transaction, cursor: Cursor) -> None:
     """Record the position up to which the replica was received."""
-    meta.write(tx, _CURSOR, cursor)
+    meta.write(tx, meta.CURSOR, cursor)
 
 
 def pending(

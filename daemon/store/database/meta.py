@@ -26,6 +26,8 @@ from .transaction import ClockState, Transaction
 T = TypeVar("T")
 # The key of `ClockState`.
 CLOCK: Final = "clock"
+# The key of the position up to which the replica was received; see `outbox`.
+CURSOR: Final = "link"
 _STEADY: Final = "steady_clock"
 # Of the main database: `meta` of an attached one would be found if it were missing here.
 _READ: Final = "SELECT CAST(value AS BLOB) FROM main.meta WHERE key = ?"
@@ -35,6 +37,11 @@ def read(db: sqlite3.Connection, key: str, kind: type[T]) -> T | None:
     """The value of a note; None if it is missing or not a valid `kind`."""
     content = scalar(db, _READ, key)
     return None if content is None else _decoded(content, kind)
+
+
+def has_replica(db: sqlite3.Connection) -> bool:
+    """Whether there was ever contact to a replica, so that other devices may know the rows."""
+    return scalar(db, _READ, CURSOR) is not None
 
 
 def clock_state(db: sqlite3.Connection) -> ClockState:

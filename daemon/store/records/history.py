@@ -133,13 +133,12 @@ def prune(tx: Transaction, max_bytes: int) -> None:
 def _forget_deletions(tx: Transaction) -> None:
     """Remove tombstones, once no device in use can bring the rows back."""
     before = stamp_at(tx.now - KEPT_DAYS * _DAY)
-    followed = scalar(tx.db, "SELECT 1 FROM meta WHERE key = 'link'") is not None
     gone = tx.db.execute(
         "DELETE FROM rows WHERE NOT live AND data IS NULL AND clocks ->> '$.at[0]' < ?"
         # Tombstones not yet sent are kept, however long the replica is unreachable.
         " AND NOT (? AND EXISTS (SELECT 1 FROM outbox AS o WHERE o.kind = rows.kind"
         " AND o.id = rows.id)) RETURNING kind, id",
-        (before, followed),
+        (before, meta.has_replica(tx.db)),
     ).fetchall()
     tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", gone)
     for kind, key in gone:

@@ -82,10 +82,10 @@ def save(tx: Transaction, state: HotState, *, by_hand: Collection[EntryKey] = ()
     fitted = hot.fit(state, tx.rules.hot)
     for displaced in fitted.displaced:
         _remember(tx, displaced)
-    changes = hot.diff(entries(tx.db), hot.entries(fitted.state))
-    same = hot.entries(fitted.state)
-    unmarked = [key for key in by_hand if key in same and not is_by_hand(tx.db, *key)]
-    written = changes.changed | {key: same[key] for key in unmarked}
+    new = hot.entries(fitted.state)
+    changes = hot.diff(entries(tx.db), new)
+    unmarked = [key for key in by_hand if key in new and not is_by_hand(tx.db, *key)]
+    written = changes.changed | {key: new[key] for key in unmarked}
     for (section, key), entry in written.items():
         data = {"value": entry.value, "position": entry.position}
         if (section, key) in by_hand or is_by_hand(tx.db, section, key):
