@@ -358,7 +358,8 @@ def _is_done(statement: SpokenSentence) -> bool:
         return True
     if cues.is_acknowledgement(statement.original) or cues.says("advice", statement.original):
         return False
-    if cues.content_words(statement.original) < _LEAST_OF_REPORT:
+    few = cues.content_words(statement.original) < _LEAST_OF_REPORT
+    if few and not statement.signals & {"decision", "solution"}:
         # "Changed to `outbound`" says too little by itself.
         return False
     return "solution" in statement.signals or (
