@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import msgspec
-
 from .markdown import leaves
 from .vocabulary import compiled, not_topics, words
 
@@ -96,17 +94,12 @@ def plain(sentence: str, aggression: float = UNALTERED) -> str:
     return text
 
 
-def json_bytes(text: str) -> int:
-    """The bytes that `text` takes within a JSON text in UTF-8, without the quotes."""
-    return len(msgspec.json.encode(text)) - 2
-
-
 def utf8_bytes(text: str) -> int:
     """The bytes that `text` takes in UTF-8."""
     return len(text.encode())
 
 
-def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = MARK) -> str:
+def shortened(text: str, room: int, measure: Measure = utf8_bytes, mark: str = MARK) -> str:
     """`text` in at most `room` bytes, as `measure` counts them.
 
     It ends with a clause if enough remains, else with a word and `mark`; only a word that is too

@@ -138,7 +138,9 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
     kinds = table("speakers")
     if "none" in {kinds.get(name), kinds.get(words[0].casefold())} or len(words) > 3:
         return False
-    is_frame = opens_frame(text[label.start :].lstrip(" \t*->"))
+    # "Translate:" is no speaker.
+    begin = text[label.start :].lstrip(" \t*->")
+    is_frame = _opens("framed", begin) or _opens("not_recorded", begin)
     if is_frame or name.endswith(("error", "exception", "warning")):
         return False
     if text[label.start : label.end].rstrip().endswith(">"):
@@ -282,12 +284,8 @@ def is_unrecorded(text: str) -> bool:
     return any(_opens("not_recorded", text[start:]) for start in _starts(text))
 
 
-def opens_frame(text: str) -> bool:
-    """Whether a text begins with a frame: "Translate:" is no speaker."""
-    return _opens("framed", text) or _opens("not_recorded", text)
-
-
 def _opens(name: str, text: str) -> bool:
+    """Whether a text begins with a cue of a name."""
     return _behind_lead(name).match(_in_a_line(text[:_HEAD])) is not None
 
 

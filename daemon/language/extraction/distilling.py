@@ -80,7 +80,7 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
     text = printable(text)
     transcript = statements(text, aggression)
     if not transcript:
-        return Distilled(fact=shortened(" ".join(text.split()), max_bytes, utf8_bytes))
+        return Distilled(fact=shortened(" ".join(text.split()), max_bytes))
     ranked = sorted(transcript, key=lambda statement: -statement.worth)[:_MOST_TOLD]
     chosen = [item for item in ranked if item.worth > 0] or ranked[:1]
     whole = _distilled(chosen, transcript[-_MOST_TOLD:], extract(text))
@@ -130,7 +130,7 @@ def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
     ending = f" ({distilled.outcome})" if distilled.outcome != ONGOING else ""
     if ending and fact and utf8_bytes(fact + ending) <= max_bytes:
         return fact + ending
-    return shortened(fact, max_bytes, utf8_bytes, mark="")
+    return shortened(fact, max_bytes, mark="")
 
 
 def stages(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES) -> Stages:
@@ -164,7 +164,7 @@ def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
     clauses = compiled(_CONTRAST).split(distilled.fact)
     clause = max(clauses, key=lambda clause: worth(clause, signals_of(clause)))
     fact = clause if utf8_bytes(clause) >= _CLAUSE_BYTES else distilled.fact
-    return replace(distilled, fact=shortened(fact, max_bytes, utf8_bytes))
+    return replace(distilled, fact=shortened(fact, max_bytes))
 
 
 def no_longer(distilled: Distilled, text: str, max_bytes: int) -> Distilled:
@@ -350,7 +350,7 @@ def _result(transcript: Sequence[SpokenSentence], goal: SpokenSentence) -> Spoke
 def _sentence(statement: SpokenSentence | None, *, asks: bool = False) -> str:
     if statement is None:
         return ""
-    text = shortened(statement.text, _SENTENCE_BYTES, utf8_bytes)
+    text = shortened(statement.text, _SENTENCE_BYTES)
     if text.endswith(":"):
         return ""  # It introduces code or a table.
     if asks and statement.signals & {"question", "request"}:

@@ -397,7 +397,7 @@ def _observation(statement: SpokenSentence, turn: Turn, name: str = "") -> Obser
         type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
         event="task_completed" if done else _EVENTS[kind],
         subject=_OWN_NAME if "name" in profile else subject,
-        text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES, utf8_bytes),
+        text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES),
         tags=tuple(dict.fromkeys(matters)),
         importance=max(_importance(statement, kind), NAMED if name else 0.0),
         source=USER_STATED if statement.role == "user" else OBSERVED,
@@ -435,7 +435,7 @@ def profile_of(turn: Turn) -> dict[str, str]:
 def _told_in(sentence: str) -> dict[str, str]:
     profile = cues.names_told(sentence)
     if cues.says("standing", sentence) and not cues.is_health(sentence):
-        profile["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
+        profile["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES)
     return profile
 
 

@@ -166,14 +166,10 @@ def _together(names: set[str], *, ends_in_content: bool) -> frozenset[str]:
     return frozenset(names - _OF_FACTS if names & _BELIEVED else names)
 
 
-def is_of_life(text: str) -> bool:
-    """Whether a text tells a turn in somebody's life: "Mochi died"."""
-    return "life" in _phrases().names_in(fold(text))
-
-
 def tells_what_lasts(text: str) -> bool:
-    """Whether a text tells what lasts, whatever else it is: a name, health, a turn in a life."""
-    return is_lasting(text) or is_health(text) or is_of_life(text)
+    """Whether a text tells what lasts, whatever else it is: a name, health, "Mochi died"."""
+    is_of_life = "life" in _phrases().names_in(fold(text))
+    return is_of_life or is_lasting(text) or is_health(text)
 
 
 def _weight(names: frozenset[str]) -> float:

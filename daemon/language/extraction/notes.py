@@ -200,7 +200,7 @@ def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
 def _fact(
     text: str, item: Item, importance: float, metadata: Metadata, categories: Mapping[str, str]
 ) -> NoteFact:
-    text = shortened(text, _MOST_BYTES, utf8_bytes)
+    text = shortened(text, _MOST_BYTES)
     return NoteFact(text, category_of(item.headings, categories), importance, metadata, item.line)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...memory.similarity import words
 from ..cues import signals_of
-from ..sentences import shortened, utf8_bytes
+from ..sentences import shortened
 from ..thesaurus import language_of_text
 from ..vocabulary import grammar, not_topics
 from .keeping import tells_what_lasts
@@ -63,4 +63,4 @@ def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence
         item for item in transcript if item.place == statement.place - 1 and item.role == "user"
     ]
     texts = [entry.text.rstrip("?？") for entry in before if "greeting" not in entry.signals]
-    return [shortened(text, _PROBLEM_BYTES, utf8_bytes) for text in texts[-1:]]
+    return [shortened(text, _PROBLEM_BYTES) for text in texts[-1:]]
