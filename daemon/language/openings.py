@@ -7,21 +7,23 @@ their beginnings is in it shows in a tenth of the time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import chain
 from operator import add
 from typing import Final, TypeAlias
 
-_SHORT: Final = re.compile(r"\b\w{1,2}\b")
+_WORD: Final = re.compile(r"\w+")
 _GROUP: Final = re.compile(r"\((\?(?:P<\w+>|<?[=!]|.))?")
 _CLASS: Final = re.compile(r"\[(\^?\]?(?:\\.|[^\]\\])*)\]", re.DOTALL)
 # A class that has more than single characters.
 _WIDE: Final = re.compile(r"\^|\\|.-.", re.DOTALL)
 _REPEATED: Final = re.compile(r"([?*+]|\{\d+(?:,\d*)?\})[?+]?")
 _ASSERTIONS: Final = frozenset({"^", "$", r"\b", r"\B", r"\A", r"\Z"})
+# The beginnings in a shorter text are kept.
+_SHORT: Final = 400
 # Characters by which an opening is found, and of the longest.
 _LENGTH: Final = 3
+_BEGINNING: Final = 6
 _LONGEST: Final = 8
 _ANYTHING: Final = "\0"
 # Characters that come first, or behind `_ANYTHING` later, and whether these are all that is known.
@@ -48,15 +50,18 @@ class Finder:
         self._entries: list[tuple[str, str]] = []
         # By their first characters: openings, with the numbers of their entries.
         self._openings: dict[str, list[tuple[str, int]]] = {}
+        # The same of those that begin a word, by up to `_BEGINNING` characters.
+        self._of_words: dict[str, list[tuple[str, int]]] = {}
         self._short: list[tuple[str, int]] = []
         for number, (name, expression, before) in enumerate(entries):
             of_words = before is not None
             whole = rf"{before}(?:{expression})(?!\w)" if of_words else expression
             self._entries.append((name, whole))
-            for begin, is_cut in sorted(_of_group(expression, 0)[0]):
+            for begin, _ in sorted(_of_group(expression, 0)[0]):
                 text = begin.removeprefix(_ANYTHING)
-                # A whole word: what does not begin with anything, nor goes on.
-                if len(text) >= _LENGTH or (of_words and not is_cut and begin.isalnum()):
+                if of_words and begin[:1].isalnum():
+                    self._of_words.setdefault(text[:_BEGINNING], []).append((text, number))
+                elif len(text) >= _LENGTH:
                     self._openings.setdefault(text[:_LENGTH], []).append((text, number))
                 else:
                     self._short.append((text, number))
@@ -72,6 +77,16 @@ class Finder:
             keys = self._keys & _openings_in(text)
         for key in keys:
             possible += [number for item, number in self._openings[key] if item in text]
+        words = self._of_words
+        if len(text) > len(words):
+            items = (item for key in words if key in text for item in words[key])
+            possible += [number for item, number in items if item in text]
+        else:
+            for key, start in _kept(text) if len(text) < _SHORT else _beginnings_in(text):
+                if key in words:
+                    possible += [
+                        number for item, number in words[key] if text.startswith(item, start)
+                    ]
         names: set[str] = set()
         for number in sorted(set(possible)):
             name, expression = self._entries[number]
@@ -91,9 +106,22 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 @lru_cache(128)
 def _openings_in(text: str) -> frozenset[str]:
-    """All runs of three characters, and the words that are shorter."""
-    runs = map(add, map(add, text, text[1:]), text[2:])
-    return frozenset(chain(runs, _SHORT.findall(text)))
+    """All runs of three characters."""
+    return frozenset(map(add, map(add, text, text[1:]), text[2:]))
+
+
+def _beginnings_in(text: str) -> Iterator[tuple[str, int]]:
+    """The first characters of each word, up to `_BEGINNING` with what follows, and its place."""
+    for match in _WORD.finditer(text):
+        start = match.start()
+        for end in range(start + 1, start + _BEGINNING + 1):
+            yield text[start:end], start
+
+
+@lru_cache(16)
+def _kept(text: str) -> Sequence[tuple[str, int]]:
+    """`_beginnings_in`, which the next finder needs, too."""
+    return tuple(_beginnings_in(text))
 
 
 def _of_group(source: str, at: int) -> tuple[set[_Item], int]:
