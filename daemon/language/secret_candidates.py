@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from ..memory.indexing import fold
 from .secret_names import Name
 from .secret_patterns import PLACEHOLDER
 from .vocabulary import not_topics
@@ -58,6 +59,11 @@ _IS_NAMED: Final = re.compile(
     r"(?i)(?<![\w'’-])(?P<word>[^\W\d_][\w'’-]{3,30}) (?:is|as|als|ist|es|de|como|comme|est)"
     r"(?: (?:the|a|my|our|das|mein|unser|la|mi|le|mon))?(?: \w+)? $"
 )
+# "Quel est le mot de passe ?" names none.
+_ASKING: Final = frozenset({
+    "cual", "cuales", "quel", "quelle", "quels", "quelles", "qual", "quale", "welche", "welcher",
+    "welches", "welchen",
+})  # fmt: skip
 WORD: Final = re.compile(r"[^\W\d_][\w'’-]*")
 _MOST_WORDS: Final = 4
 _MOST_SKIPPED: Final = 3
@@ -157,6 +163,6 @@ def _words_behind(text: str, place: int) -> PossibleSecret | None:
 def _words_before(text: str, place: int) -> PossibleSecret | None:
     """The word of "sunflower is the password", "I use sunflower as my password"."""
     match = _IS_NAMED.search(text, max(0, place - _NEAR), place)
-    if not match or match["word"].lower() in not_topics():
+    if not match or fold(match["word"]) in not_topics() | _ASKING:
         return None
     return PossibleSecret(*match.span("word"), "words")

@@ -5,46 +5,55 @@
 From the labelled statements of `tests/data/standing.json`, those of `standing_notes.json` that are
 not held back, the orders and what is of the moment among `data/messages/fitted.tsv`, and the people
 of `data/everyday` that are not sealed and of `data/corrections`: what a request needs without
-naming it stands, other facts and corrections do not. Prints the weights of a logistic regression,
-and what is recognised, each statement by weights that were fitted without it.
+naming it stands, other facts and corrections do not. Writes `standing.toml`, and prints what is
+recognised, each statement by weights that were fitted without it.
 """
 
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fit_successors import solved
 from messages import read_messages
 from report import table
 
+from thermocline.daemon.language import standing
 from thermocline.daemon.language.cues import signals_of
-from thermocline.daemon.language.sentences import sentences
-from thermocline.daemon.language.standing import WEIGHTS, signals
+from thermocline.daemon.language.standing import concepts_in, parts_of, signals, words_in
+from thermocline.daemon.language.thesaurus import thesaurus
 
 _DATA = Path(__file__).with_name("data")
 _LABELLED = Path(__file__).parent.parent / "data"
-_NAMES = sorted(WEIGHTS)
+_FILE = Path(standing.__file__).with_name("standing.toml")
+_KINDS = ("signals", "concepts", "words")
 _RIDGE = 1.0
-_STEPS = 12
-_ROUNDS = 4
-_FOLDS = 8
+# Words and concepts are many: each has to have been seen more often than a signal.
+_RIDGE_OF_WORDS = 3.0
+_SWEEPS = 40
+_SETTLED = 0.02
+_LONGEST_STEP = 2.0
+_ROUNDS = 3
+_FOLDS = 5
+# A word of fewer sentences tells nothing, nor one with less weight.
+_LEAST_SEEN = 3
+_LEAST_WEIGHT = 0.2
 # A statement that is missed is the greater fault than one that is in the block needlessly.
 _WORTH_OF_STANDING = 2.0
 # They are typed as people type; the others are plainer.
 _WORTH_OF_NOTES = 2.5
-_CHANCE = 0.35
 
 
 class Example(NamedTuple):
-    """A statement: the signals of each of its sentences that is no question, by their places."""
+    """A statement: the features of each of its sentences that is no question."""
 
     group: str
     stands: bool
     worth: float
-    sentences: list[list[int]]
+    sentences: list[list[str]]
 
 
 def examples(folders: Sequence[str] = ()) -> Iterator[Example]:
@@ -83,50 +92,83 @@ def _of_person(person: dict[str, Any]) -> Iterator[Example]:
 
 
 def _has_phrase(text: str) -> bool:
-    return any(signals(part) & {"rule", "vital"} for part in sentences(text))
+    return any(signals(part) & {"rule", "vital"} for part in parts_of(text))
 
 
 def _example(group: str, text: str, *, stands: bool, worth: float = 1.0) -> Example:
-    plain = (part for part in sentences(text) if "question" not in signals_of(part))
-    places = [[at for at, name in enumerate(_NAMES) if name in signals(part)] for part in plain]
-    return Example(group, stands, worth, places)
+    plain = (part for part in parts_of(text) if "question" not in signals_of(part))
+    return Example(group, stands, worth, [_features(part) for part in plain])
 
 
-def fit(chosen: Sequence[Example]) -> list[float]:
-    """The weights, and last the constant; of a standing text its strongest sentence counts."""
-    weights = [0.0] * (len(_NAMES) + 1)
+def _features(sentence: str) -> list[str]:
+    concepts = map(thesaurus().name_of, concepts_in(sentence))
+    by_kind = zip(_KINDS, (signals(sentence), concepts, words_in(sentence)), strict=True)
+    return [f"{kind}/{name}" for kind, names in by_kind for name in sorted(names)]
+
+
+def fit(chosen: Sequence[Example]) -> dict[str, float]:
+    """The weights of features, and that of none; of a standing text its likeliest part counts."""
+    seen = Counter(chain.from_iterable(part for entry in chosen for part in entry.sentences))
+    names = sorted(name for name, count in seen.items() if count >= _LEAST_SEEN)
+    weights = _weights_of(names, chosen)
+    kept = [name for name in names if _is_signal(name) or abs(weights[name]) >= _LEAST_WEIGHT]
+    return _weights_of(kept, chosen)
+
+
+def _weights_of(names: Sequence[str], chosen: Sequence[Example]) -> dict[str, float]:
+    places = {name: at for at, name in enumerate(names)}
+    ridges = [_RIDGE if _is_signal(name) else _RIDGE_OF_WORDS for name in names]
+    weights = [0.0] * (len(names) + 1)
     for _ in range(_ROUNDS):
         rows: list[tuple[list[int], bool, float]] = []
         for example in chosen:
-            parts = example.sentences
+            parts = [
+                [places[name] for name in part if name in places] for part in example.sentences
+            ]
             if example.stands:
                 parts = [max(parts, key=lambda part: odds(weights, part))] if parts else []
-                rows += [(part, True, _WORTH_OF_STANDING * example.worth) for part in parts]
-            else:
-                rows += [(part, False, example.worth) for part in parts]
-        weights = regression(rows, weights)
-    return weights
+            worth = example.worth * (_WORTH_OF_STANDING if example.stands else 1.0)
+            rows += [(part, example.stands, worth) for part in parts]
+        weights = regression(rows, weights, ridges)
+    return dict(zip((*names, ""), weights, strict=True))
 
 
-def regression(rows: Sequence[tuple[list[int], bool, float]], start: list[float]) -> list[float]:
-    """The weights of a logistic regression, and last the constant, by Newton's method.
+def _is_signal(name: str) -> bool:
+    return name.startswith(_KINDS[0])
+
+
+def regression(
+    rows: Sequence[tuple[list[int], bool, float]],
+    start: Sequence[float],
+    ridges: Sequence[float] | None = None,
+) -> list[float]:
+    """The weights of a logistic regression, and last the constant: Newton's, one after the other.
 
     A row is the places of the signals that it has, whether it is one, and its worth.
     """
-    weights, size = start, len(start)
-    for _ in range(_STEPS):
-        slope = [_RIDGE * weight for weight in weights[:-1]] + [0.0]
-        curve = [
-            [_RIDGE * (row == column < size - 1) for column in range(size)] for row in range(size)
-        ]
-        for part, stands, worth in rows:
-            likely = 1 / (1 + math.exp(-odds(weights, part)))
-            places = [*part, size - 1]
-            for row in places:
-                slope[row] += worth * (likely - stands)
-                for column in places:
-                    curve[row][column] += worth * likely * (1 - likely)
-        weights = [now - step for now, step in zip(weights, solved(curve, slope), strict=True)]
+    weights, last = [*start], len(start) - 1
+    ridges = [*(ridges or [_RIDGE] * last), 0.0]
+    columns: list[list[int]] = [[] for _ in weights]
+    for number, (places, _, _) in enumerate(rows):
+        for place in (*places, last):
+            columns[place].append(number)
+    logits = [odds(weights, places) for places, _, _ in rows]
+    for _ in range(_SWEEPS):
+        longest = 0.0
+        for place, column in enumerate(columns):
+            slope, curve = ridges[place] * weights[place], ridges[place]
+            for number in column:
+                _, stands, worth = rows[number]
+                likely = 1 / (1 + math.exp(-logits[number]))
+                slope += worth * (likely - stands)
+                curve += worth * likely * (1 - likely)
+            step = max(-_LONGEST_STEP, min(_LONGEST_STEP, slope / curve)) if curve else 0.0
+            weights[place] -= step
+            longest = max(longest, abs(step))
+            for number in column:
+                logits[number] -= step
+        if longest < _SETTLED:
+            break
     return weights
 
 
@@ -135,20 +177,41 @@ def odds(weights: Sequence[float], part: Sequence[int]) -> float:
     return weights[-1] + sum(weights[at] for at in part)
 
 
+def _judged(weights: dict[str, float], example: Example) -> float:
+    return max(
+        (weights[""] + sum(weights.get(name, 0.0) for name in part) for part in example.sentences),
+        default=-math.inf,
+    )
+
+
+def _write(weights: dict[str, float]) -> None:
+    lines = [
+        "# Written by tests/benchmarks/fit_standing.py; see standing.py.",
+        f"always = {weights.pop(''):.2f}",
+    ]
+    for kind in _KINDS:
+        of_kind = sorted(
+            (name.partition("/")[2], weight)
+            for name, weight in weights.items()
+            if name.startswith(f"{kind}/")
+        )
+        lines += ["", f"[{kind}]"]
+        lines += [
+            f"{json.dumps(name, ensure_ascii=False)} = {weight:.2f}" for name, weight in of_kind
+        ]
+    _FILE.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
 def main() -> None:
     known = list(examples(sys.argv[1:]))
-    threshold = math.log(_CHANCE / (1 - _CHANCE))
     counts: dict[tuple[str, bool], list[int]] = {}
     for fold in range(_FOLDS):
         weights = fit([example for at, example in enumerate(known) if at % _FOLDS != fold])
         for example in known[fold::_FOLDS]:
             count = counts.setdefault((example.group, example.stands), [0, 0])
-            count[0] += any(odds(weights, part) > threshold for part in example.sentences)
+            count[0] += _judged(weights, example) > 0
             count[1] += 1
-    weights = fit(known)
-    for name, weight in sorted(zip(_NAMES, weights, strict=False), key=lambda pair: -pair[1]):
-        print(f'    "{name}": {weight:.1f},')
-    print(f"threshold {threshold - weights[-1]:.1f}\n")
+    _write(fit(known))
     table(
         "statements",
         {

@@ -90,6 +90,11 @@ def test_a_secret_is_named_in_one_turn_and_told_in_the_next():
     ]
 
 
+def test_who_asks_for_a_password_names_none():
+    for text in ("¿Cuál es la contraseña?", "Quel est le mot de passe ?", "Welches ist das Wort?"):
+        assert in_talk(text) == text
+
+
 def test_a_password_in_words_is_told_by_how_it_is_spelled():
     turns = [
         "FATAL: password authentication failed",

@@ -38,7 +38,7 @@ def test_statements_that_hold_are_told_from_those_that_do_not():
 
 
 def test_most_of_what_stands_is_recognised_as_people_type_it_and_few_others():
-    for fitted, least in ((True, 0.85), (False, 0.65)):
+    for fitted, least in ((True, 0.9), (False, 0.75)):
         notes = [note for note in NOTES if note["fitted"] is fitted]
         taken = [note for note in notes if is_standing_statement(note["text"])]
         standing = sum(note["standing"] for note in notes)
@@ -46,21 +46,21 @@ def test_most_of_what_stands_is_recognised_as_people_type_it_and_few_others():
         mistaken = [note["text"] for note in taken if not note["standing"]]
         print(f"fitted {fitted}: {right} of {standing}, {len(mistaken)} others taken for standing")
         assert right >= least * standing
-        assert len(mistaken) <= (len(notes) - standing) / 7, mistaken
+        assert len(mistaken) <= (len(notes) - standing) / 10, mistaken
 
 
-def test_a_statement_at_the_threshold_is_judged_alike_in_every_process():
-    # Its signals (.5, 1.3 and .6) add to the threshold, 2.4, or to a little more.
-    text = "The master craftsman's course has to wait till 2028, there's no money for it."
+def test_statements_are_judged_alike_in_every_process():
+    texts = json.dumps([note["text"] for note in NOTES[::3]])
     program = (
-        "import sys; from thermocline.daemon.language.standing import is_standing_statement;"
-        "print(is_standing_statement(sys.argv[1]))"
+        "import json, sys; from thermocline.daemon.language.standing import is_standing_statement;"
+        "print([is_standing_statement(text) for text in json.load(sys.stdin)])"
     )
     answers = {
         subprocess.run(
-            [sys.executable, "-c", program, text],
+            [sys.executable, "-c", program],
             check=True,
             capture_output=True,
+            input=texts.encode(),
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "11")
