@@ -350,16 +350,15 @@ def _same_speaker(statement: SpokenSentence, other: SpokenSentence) -> bool:
     return (statement.role, statement.speaker) == (other.role, other.speaker)
 
 
-def _answers(  # noqa: PLR0911 - one kind of answer after the other
-    question: SpokenSentence, answer: SpokenSentence
-) -> bool:
+def _answers(question: SpokenSentence, answer: SpokenSentence) -> bool:
     """Whether a statement means little without the question right before it."""
     if "question" not in question.signals or answer.signals & {"question", "solution"}:
         return False
     is_value = cue("which").pattern.match(fold(question.original)) is not None
-    if question.signals & {"request", "offer"} and not is_value:
-        return False
-    if cue("agenda").any_in(fold(question.original)):
+    # "Anything else?", but not "Anything else, an allergy?".
+    is_open = cue("agenda").any_in(fold(question.original))
+    is_open |= bool(question.signals & {"request", "offer"}) and not is_value
+    if is_open and not says("illness", question.original):
         return False
     short = _is_short(answer, _SHORT_ANSWER)
     if _same_speaker(question, answer):
