@@ -193,7 +193,8 @@ def _shape_of(value: str, kind: str) -> frozenset[str]:
     """The features of a candidate itself."""
     shapes = (name for name, pattern in _SHAPES.items() if pattern.search(value))
     if kind in {"digits", "number"}:
-        digits = min(sum(map(str.isdigit, value)), _MOST_DIGITS)
+        # As figures, or as dictated words.
+        digits = min(sum(map(str.isdigit, value)) or len(WORD.findall(value)), _MOST_DIGITS)
         return frozenset((f"{digits} digits", *_OF_NUMBERS.intersection(shapes)))
     words = [word.lower() for word in WORD.findall(value)]
     features = set(shapes)

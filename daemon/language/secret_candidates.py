@@ -48,6 +48,17 @@ _CANDIDATE: Final = re.compile(
     rf"(?={_INNER}{{0,64}}[^\W\d_])(?={_INNER}{{0,64}}(?:\d|[!#$%&*?=~^_@+]\w|\w[!#$*]|[a-zß-ÿ]-?[A-ZÀ-Þ]|-))"
     rf"[A-Za-zÀ-ÿ0-9]{_INNER}{{2,63}}(?<![.!?:])))"
 )
+# Digits as they are dictated: "eight oh three seven", "m vier sieben eins".
+_SPOKEN_DIGIT: Final = (
+    r"(?:(?:double|triple|doppel) )?(?:zero|oh|nought|one|two|three|four|five|six|seven|eight|nine"
+    r"|null|eins|zwei|zwo|drei|vier|fünf|sechs|sieben|acht|neun"
+    r"|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve"
+    r"|zéro|un|deux|trois|quatre|cinq|sept|huit|neuf)"
+)
+_SPOKEN: Final = re.compile(
+    rf"(?i)(?<![\w'’-])(?:[a-z] )?{_SPOKEN_DIGIT}(?:[ ,-]{{1,2}}{_SPOKEN_DIGIT}){{2,15}}(?![\w'’-])"
+)
+_LONGEST_CODE: Final = 8
 _LETTERS_BEFORE: Final = re.compile(r"([A-Z]{2,5}) ")
 # Words behind a naming word: "the password of the shared drive is", "password,", "password".
 _TELLS: Final = re.compile(
@@ -99,7 +110,10 @@ def candidates(text: str, naming: list[Name]) -> Iterator[PossibleSecret]:
             if kind in {"token", "quoted"} and PLACEHOLDER.match(text[first:last]):
                 kind = "other"
             found.append(PossibleSecret(first, last, "token" if kind == "quoted" else kind))
-    spans = [(candidate.start, candidate.end) for candidate in found]
+        for match in _SPOKEN.finditer(text, start, end):
+            kind = "digits" if len(WORD.findall(match.group())) <= _LONGEST_CODE else "number"
+            found.append(PossibleSecret(*match.span(), kind))
+    spans = [(candidate.start, candidate.end) for candidate in sorted(found)]
     found += (
         words
         for words in _words_near(text, naming)

@@ -174,6 +174,16 @@ SOCIAL_SECURITY: Final = re.compile(r"[0-9](?<![\w.+-].)[0-9]{2}-[0-9]{2}-[0-9]{
 _TURN: Final = (
     r"(?:right|left|rechts|links|derecha|izquierda|droite|gauche) (?:(?:to|auf|a|à) )?\d{1,2}"
 )
+_NUMBER_WORD: Final = (
+    r"(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -](?:one|two|three|four|five"
+    r"|six|seven|eight|nine))?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|\d{1,2})"
+)
+# The turns of a dial as they are dictated: "thirty-one left nine right fifty-two left".
+TURNS_IN_WORDS: Final = re.compile(
+    rf"(?i)(?<![\w-])(?:{_NUMBER_WORD} (?:to the )?(?:left|right)"
+    r"(?:,? (?:then|and))? ?){3,5}(?<! )"
+)
 # A word with both cases, digits and signs is a password, whatever is said around it.
 VARIED: Final = re.compile(
     r"(?<![^\s(\"'“„‘:])(?=\S{0,30}?[a-zß-ÿ])(?=\S{0,30}?[A-ZÀ-Þ])(?=\S{0,30}?[0-9])"

@@ -34,6 +34,7 @@ _DIGIT: Final = re.compile("[0-9]")
 _DIGITS: Final = re.compile("[0-9]{2}")
 _LONG: Final = re.compile(r"\S{12}")
 _ASSIGNED: Final = re.compile("[=:：→>]| [\"'`]")
+_DIALLED: Final = re.compile(r"(?:left|right) \S+(?: \S+)? (?:left|right)")
 _MARK: Final = re.compile(r"\[\w+ removed\]")  # which names no other secret
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 # What a secret is called by the kind of the name beside it; see `contextual_secrets`.
@@ -100,6 +101,8 @@ def without_shapes(
             text = pattern.sub(_replacing(judge, counts, secrets), text)
     if varies:
         text = forms.VARIED.sub(_replacing(lambda _: "password", counts, secrets), text)
+    if in_talk and _DIALLED.search(folded):
+        text = forms.TURNS_IN_WORDS.sub(_replacing(lambda _: "password", counts, secrets), text)
     return text
 
 
