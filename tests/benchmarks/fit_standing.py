@@ -5,8 +5,8 @@
 From the labelled statements of `tests/data/standing.json`, those of `standing_notes.json` that are
 not held back, the orders and what is of the moment among `data/messages/fitted.tsv`, and the people
 of `data/everyday` that are not sealed and of `data/corrections`: what a request needs without
-naming it stands, other facts and corrections do not. Writes `standing.toml`, and prints what is
-recognised, each statement by weights that were fitted without it.
+naming it stands, other facts, corrections and random words do not. Writes `standing.toml`, and
+prints what is recognised, each statement by weights that were fitted without it.
 """
 
 import json
@@ -14,10 +14,11 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from corpus import Corpus
 from messages import read_messages
 from report import table
 
@@ -45,6 +46,9 @@ _LEAST_WEIGHT = 0.2
 _WORTH_OF_STANDING = 2.0
 # They are typed as people type; the others are plainer.
 _WORTH_OF_NOTES = 2.5
+# A subject alone is no rule, as random words about it show.
+_RANDOM, _SEED = 500, 77
+_WORTH_OF_RANDOM = 1.0
 
 
 class Example(NamedTuple):
@@ -65,12 +69,15 @@ def examples(folders: Sequence[str] = ()) -> Iterator[Example]:
     for message in read_messages(_DATA / "messages" / "fitted.tsv"):
         if message.is_of_the_moment or message.kind == "order":
             yield _example("messages", message.text, stands=message.kind == "order")
-    for file in sorted((_DATA / "everyday").glob("*.json")):
-        if file.stem != "sealed":
-            yield from _of_person(_read(file))
-    for folder in (_DATA / "corrections", *map(Path, folders)):
-        for file in sorted(folder.glob("*.json")):
-            yield from _of_person(_read(file))
+    for text in islice(Corpus().texts(_SEED), _RANDOM):
+        yield _example("random words", text, stands=False, worth=_WORTH_OF_RANDOM)
+    for person in _people(folders):
+        yield from _of_person(person)
+
+
+def _people(folders: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for folder in (_DATA / "everyday", _DATA / "corrections", *map(Path, folders)):
+        yield from (_read(file) for file in sorted(folder.glob("*.json")) if file.stem != "sealed")
 
 
 def _read(file: Path) -> Any:
