@@ -34,8 +34,8 @@ _KINDS = ("signals", "concepts", "words")
 _RIDGE = 1.0
 # Words and concepts are many: each has to have been seen more often than a signal.
 _RIDGE_OF_WORDS = 3.0
-_SWEEPS = 40
-_SETTLED = 0.02
+_SWEEPS = 300
+_SETTLED = 0.003
 _LONGEST_STEP = 2.0
 _ROUNDS = 3
 _FOLDS = 5
