@@ -24,7 +24,7 @@ _LEAD_IN: Final = r"(?i)(?:{lead_in})\s+"
 _FILLER: Final = r"\b(?:{filler}) (?=[a-z])"
 _PAUSE: Final = re.compile(r"[,;:—–](?=\s)|\s-\s")
 _CLAUSE_END: Final = r"[,;:](?=\s)|\s[-–—]\s|—|[，、；：]|\s(?=(?:{explains})\s)"
-# A sentence is dictated if it has so many words, and so many for each pause; a part has a few.
+# The least words of a dictated sentence, its words for each pause, and the least of a part.
 _DICTATED: Final = 22
 _WORDS_PER_PAUSE: Final = 16
 _LEAST_OF_PART: Final = 3
