@@ -49,6 +49,19 @@ def test_most_of_what_stands_is_recognised_as_people_type_it_and_few_others():
         assert len(mistaken) <= (len(notes) - standing) / 10, mistaken
 
 
+def test_what_is_taken_and_what_harms_stands_without_a_word_of_rule():
+    for text in (
+        "sertraline 75 mg since spring, it helps",
+        "Ramipril 5 mg morgens",
+        "type 2 diabetes since 2021",
+        "我花生过敏，包里一直带着肾上腺素笔",
+        "penicillin gives me hives",
+    ):
+        assert is_standing_statement(text), text
+    for text in ("took ibuprofen 400 mg, better now", "the recipe needs 500 mg of saffron"):
+        assert not is_standing_statement(text), text
+
+
 def test_statements_are_judged_alike_in_every_process():
     texts = json.dumps([note["text"] for note in NOTES[::3]])
     program = (
