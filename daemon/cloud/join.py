@@ -257,18 +257,14 @@ class Restorer:
         try:
             resumed = await self._begin(staging, self._replica(agent))
             await self._fill(staging, self._replica(agent), resumed)
-            # One processor indexes the rows and checks the pages, another one reads the rows.
+            # One processor indexes the rows, another one reads them.
             reading = asyncio.create_task(self._read_apart(staging, agent, await staging.count()))
             unindexed = await staging.index()
-            checking = asyncio.create_task(staging.check())
-            try:
-                differences = await self._compared(staging, self._replica(agent), await reading)
-                withheld = await self._withheld(self._replica(agent), differences)
-                counts = await staging.read(apply.counts)
-            finally:
-                # Nothing is removed while it is read.
-                await asyncio.wait([checking])
-            await checking
+            differences = await self._compared(staging, self._replica(agent), await reading)
+            if staging.is_resumed:
+                await staging.check()
+            withheld = await self._withheld(self._replica(agent), differences)
+            counts = await staging.read(apply.counts)
             await staging.seal()
         except StoreDamaged:
             # The next run would resume it.

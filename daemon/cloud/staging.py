@@ -218,6 +218,8 @@ class Staging(AgentLocal):
         self.path = folder / FILE_NAME
         # Called with the number of rows of each page from the replica that is on the disk.
         self.came: Callable[[int], None] = lambda _: None
+        # Whether an earlier run has written a part: the power may have failed since.
+        self.is_resumed = False
         self._device = device
         self._rules = rules
         self._db: sqlite3.Connection | None = None
@@ -239,7 +241,8 @@ class Staging(AgentLocal):
             except (StoreDamaged, Conflict):
                 return False
 
-        return await self._run(run)
+        self.is_resumed = await self._run(run)
+        return self.is_resumed
 
     async def begin(self, origin: str = "") -> None:
         """Start with an empty database; that of an earlier run is removed."""
@@ -249,6 +252,7 @@ class Staging(AgentLocal):
             self._open()
 
         await self.discard()
+        self.is_resumed = False
         await self._run(run)
 
         def mark(tx: Transaction) -> None:
