@@ -27,6 +27,8 @@ class Pending(msgspec.Struct, frozen=True):
     seen: str | None
     # Its data and clocks, if they are known, as `Row.encoded` returns them.
     encoded: tuple[str | None, str] | None = None
+    # The number of the memory's state in which it was read, if states have one.
+    as_of: int | None = None
 
     @property
     def texts(self) -> tuple[str | None, str]:

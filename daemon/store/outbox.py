@@ -53,7 +53,7 @@ def pending(
         (*names, *(after or ()), limit),
     ).fetchall()
     pendings: list[Pending] = []
-    room = max_bytes
+    room, as_of = max_bytes, meta.clock_state(db).changes
     current = _current(db, ((name, key) for name, key, _ in waiting))
     for (_, _, seen), row in zip(waiting, current, strict=True):
         if row is None:
@@ -62,7 +62,7 @@ def pending(
         room -= len(data or "") + len(clocks) + len(row.id)
         if room < 0 and pendings:
             break
-        pendings.append(Pending(row, digest(data, clocks), seen, (data, clocks)))
+        pendings.append(Pending(row, digest(data, clocks), seen, (data, clocks), as_of))
     return pendings
 
 
@@ -96,8 +96,11 @@ def taken(tx: Transaction, rows: Sequence[Pending], cursor: Cursor | None) -> No
 
     Without a cursor others of the same push follow: until then its rows would be received again.
     """
-    same: list[tuple[str, str]] = []
-    for row, current in zip(rows, _current(tx.db, (row.row.key for row in rows)), strict=True):
+    # If nothing has changed since they were read, the rows need not be compared.
+    as_of = -1 if tx.has_changed else meta.clock_state(tx.db).changes
+    same = [row.row.key for row in rows if row.as_of == as_of]
+    others = [row for row in rows if row.as_of != as_of]
+    for row, current in zip(others, _current(tx.db, (row.row.key for row in others)), strict=True):
         if current == row.row:
             same.append(row.row.key)
             continue
@@ -106,9 +109,11 @@ def taken(tx: Transaction, rows: Sequence[Pending], cursor: Cursor | None) -> No
             "UPDATE outbox SET seen = ?, base = ? WHERE kind = ? AND id = ?",
             (row.version, base, *row.row.key),
         )
+    before = tx.db.total_changes
     tx.db.executemany("DELETE FROM outbox WHERE kind = ? AND id = ?", same)
     if cursor is not None:
         follow(tx, cursor)
+    tx.aside += tx.db.total_changes - before
 
 
 def rebase(tx: Transaction, rows: Sequence[Pending]) -> None:

@@ -172,7 +172,7 @@ class StateFiles:
         def note(tx: Transaction) -> None:
             for change in changes:
                 _put(tx.db, change.name, change.digests)
-            tx.digests += len(changes)
+            tx.aside += len(changes)
 
         try:
             # Not synced alone: the sync that makes the files durable includes the database's log,

@@ -111,7 +111,8 @@ class Transaction(msgspec.Struct, eq=False):
     # The ids of new memories by the stems of their words.
     new_by_term: dict[str, list[str]] = {}
     unindexed: list[IndexEntry] = []  # new memories that are not in the full text yet
-    digests: int = 0  # how many digests of state files were written
+    # Changes that are not of content: digests of state files, rows that the replica has taken.
+    aside: int = 0
     # The changes of the connection before it; see `has_changed`.
     before: int = -1
 
@@ -120,8 +121,8 @@ class Transaction(msgspec.Struct, eq=False):
 
     @property
     def has_changed(self) -> bool:
-        """Whether anything was written but digests of state files."""
-        return self.db.total_changes != self.before + self.digests
+        """Whether any content was written."""
+        return self.db.total_changes != self.before + self.aside
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:
