@@ -271,12 +271,12 @@ class Thesaurus:
         if word in grammar(language):
             return ""
         table = self._tables[language]
-        for base in _bases(word, language):
-            if codes := table.get(base):
-                return codes
-        if language in _JOINING and len(word) >= _SHORTEST_COMPOUND:
-            return self._of_parts(word, language)
-        return ""
+        codes = next(filter(None, map(table.get, _bases(word, language))), "")
+        is_joined = language in _JOINING and len(word) >= _SHORTEST_COMPOUND
+        # A compound that is listed as a member alone means its parts too.
+        if is_joined and all(ord(code) & 1 for code in codes):
+            return _joined(codes, self._of_parts(word, language))
+        return codes
 
     def _of_parts(self, word: str, language: str) -> str:
         """The codes of the parts of a compound; its last part must be known."""
