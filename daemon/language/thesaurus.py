@@ -61,15 +61,23 @@ _SHORTEST_TAIL: Final = 4
 # The mean number of words of a table that are searched for a word.
 _IN_BUCKET: Final = 12
 # Where a bucket begins, and where the next.
+_START: Final = struct.Struct("I")
 _BOUNDS: Final = struct.Struct("II")
+# The checksum of a word, and a byte of its first letter and its length.
+_DIGEST: Final = struct.Struct("=IB")
+# The digest of a word, and the place of its codes.
+_ENTRY: Final = struct.Struct("=5s3s")
 # Endings of what is listed as a member in another form than as a concept: "pancakes", "Winzerin".
 _OF_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "en": ("s", "es"), "de": ("n", "en", "e", "in"), "es": ("s", "es"), "fr": ("s", "x"),
     "nl": ("s", "en"), "zh": (),
 }  # fmt: skip
 _SHORTEST_BASE: Final = 4
+# What marks a second word, within two bytes of UTF-8.
+_FIRST_MARK: Final = 0x80
+_MARKS: Final = 0x780
 # Raised whenever `_Compiled` or what it holds changes.
-_FORMAT: Final = 5
+_FORMAT: Final = 6
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
 
 
@@ -81,35 +89,56 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 class _Table(msgspec.Struct, frozen=True, array_like=True):
-    """An immutable mapping of words to codes, in a tenth of the memory of a dictionary.
+    """An immutable mapping of words to codes, in a twentieth of the memory of a dictionary.
+
+    It has a digest in the place of each word: a word that is not in it is taken for another once
+    in some million look-ups.
 
     Attributes:
-        starts: where each bucket begins in `text`, as an array of 32-bit numbers.
-        text: the entries, a line each.
+        starts: the number of the first entry of each bucket, and of all.
+        entries: the digest of each word, and where its codes are.
+        codes: the different codes, a line each.
     """
 
     starts: bytes
-    text: bytes
+    entries: bytes
+    codes: str
 
     def get(self, word: str) -> str:
         """The codes of a word, or ""."""
-        key = word.encode(errors="replace")
-        bucket = zlib.crc32(key) % (len(self.starts) // 4 - 1)
-        at = self.text.find(b"\n%b\t" % key, *_BOUNDS.unpack_from(self.starts, 4 * bucket))
+        digest, bucket = _digest(word, len(self.starts) // _START.size - 1)
+        start, end = _BOUNDS.unpack_from(self.starts, _START.size * bucket)
+        at = self.entries.find(digest, _ENTRY.size * start, _ENTRY.size * end)
+        while at >= 0 and at % _ENTRY.size:
+            # It is a part of two others.
+            at = self.entries.find(digest, at + 1, _ENTRY.size * end)
         if at < 0:
             return ""
-        at += len(key) + 2
-        return self.text[at : self.text.index(b"\n", at)].decode()
+        place = int.from_bytes(_ENTRY.unpack_from(self.entries, at)[1])
+        return self.codes[place : self.codes.index("\n", place)]
+
+
+def _digest(word: str, buckets: int) -> tuple[bytes, int]:
+    """What stands for a word in a table, and the bucket that it is in."""
+    key = word.encode(errors="replace")
+    checksum = zlib.crc32(key)
+    return _DIGEST.pack(checksum, (len(key) + 32 * key[0]) & 255), checksum % buckets
 
 
 def _table(entries: Mapping[str, str]) -> _Table:
+    places: dict[str, int] = {}
+    end = 0
+    for codes in entries.values():
+        if codes not in places:
+            places[codes] = end
+            end += len(codes) + 1
     buckets: list[list[bytes]] = [[] for _ in range(len(entries) // _IN_BUCKET + 1)]
     for word, codes in entries.items():
-        key = word.encode()
-        buckets[zlib.crc32(key) % len(buckets)].append(b"\n%b\t%b" % (key, codes.encode()))
-    lengths = (sum(map(len, bucket)) for bucket in buckets)
-    starts = array("I", itertools.accumulate(lengths, initial=0))
-    return _Table(starts.tobytes(), b"".join(itertools.chain.from_iterable(buckets)) + b"\n")
+        digest, bucket = _digest(word, len(buckets))
+        buckets[bucket].append(_ENTRY.pack(digest, places[codes].to_bytes(3)))
+    starts = array("I", itertools.accumulate(map(len, buckets), initial=0))
+    lines = "".join(f"{codes}\n" for codes in places)
+    return _Table(starts.tobytes(), b"".join(itertools.chain.from_iterable(buckets)), lines)
 
 
 class _Compiled(msgspec.Struct, frozen=True, array_like=True):
@@ -202,9 +231,9 @@ class Thesaurus:
             if codes := self._codes(word, language):
                 yield Meaning((word,), codes)
             if at + 1 < len(words) and (seconds := self._seconds(word)):
-                for form in _forms(words[at + 1]):
-                    for base, listed_seconds in seconds:
-                        if f" {form} " in listed_seconds:
+                for form, mark in _marked_forms(words[at + 1]):
+                    for base, marks in seconds:
+                        if mark in marks:
                             behind = words[at : at + _LONGEST_PHRASE]
                             yield from self._phrases_from(f"{base} {form}", behind)
         for run in () if is_plain else _HAN.findall(text):
@@ -231,10 +260,10 @@ class Thesaurus:
         return next(field for end, field in self._compiled.fields if ord(code) < end)
 
     def _seconds_of(self, word: str) -> Sequence[tuple[str, str]]:
-        """The bases of a word that begin phrases, each with their second words between blanks."""
+        """The bases of a word that begin phrases, each with the marks of their second words."""
         bases = dict.fromkeys(base for name in _SPACED for base in _bases(word, name))
         seconds = ((base, self._compiled.seconds.get(base)) for base in bases)
-        return tuple((base, f" {of_base} ") for base, of_base in seconds if of_base)
+        return tuple((base, marks) for base, marks in seconds if marks)
 
     def _phrases_from(self, opening: str, words: Sequence[str]) -> Iterator[Meaning]:
         """The phrases of an opening that some words begin with; each word may have an ending."""
@@ -319,10 +348,10 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
     for phrase, codes in phrases.items():
         phrases[phrase] = _joined(codes, "".join(classes.get(code, "") for code in codes))
     members.update(code for codes in phrases.values() for code in codes if ord(code) & 1)
-    seconds: dict[str, dict[str, None]] = {}
+    seconds: dict[str, set[str]] = {}
     for phrase in phrases:
         first, second, *_ = phrase.split(" ")
-        seconds.setdefault(first, {})[second] = None
+        seconds.setdefault(first, set()).add(_mark(second))
     return _Compiled(
         names="\n".join(line.partition("|")[0].strip() for line in lines).encode(),
         fields=tuple(fields),
@@ -330,7 +359,7 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
         tables=tables,
         classes=_table(classes),
         phrases=_table(phrases),
-        seconds=_table({first: " ".join(them) for first, them in seconds.items()}),
+        seconds=_table({first: "".join(sorted(marks)) for first, marks in seconds.items()}),
     )
 
 
@@ -365,7 +394,8 @@ def _with_base(word: str, codes: str, entries: Mapping[str, str], language: str)
 
 
 def _note_phrase(phrase: str, code: str, entries: dict[str, str], phrases: dict[str, str]) -> None:
-    words = index_words(phrase)
+    is_plain = phrase.isascii() and phrase.replace(" ", "").isalnum()
+    words = phrase.split() if is_plain else index_words(phrase)
     if len(words) > 1:
         key = " ".join(words)
         phrases[key] = _joined(phrases.get(key, ""), code)
@@ -448,6 +478,17 @@ def _bases(word: str, language: str) -> Iterator[str]:
 def _forms(word: str) -> tuple[str, ...]:
     """A word without and with the last letters that may be its ending; three are left."""
     return word, *(word[:end] for end in (-1, -2) if len(word) + end > 2)
+
+
+@lru_cache(4_096)
+def _marked_forms(second: str) -> Sequence[tuple[str, str]]:
+    """The forms of the second word of a phrase, with their marks."""
+    return tuple((form, _mark(form)) for form in _forms(second))
+
+
+def _mark(second: str) -> str:
+    """A letter for the second word of a phrase; few others have the same."""
+    return chr(_FIRST_MARK + zlib.crc32(second.encode(errors="replace")) % _MARKS)
 
 
 def _links(codes: str) -> Iterator[tuple[str, str]]:
