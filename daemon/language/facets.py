@@ -361,15 +361,22 @@ def claims_of(text: str) -> tuple[str, ...]:
     clauses = [clause.strip() for part in _CLAUSE.split(text) for clause in _REASON.split(part)]
     if len(clauses) < 2:
         return ()
-    return tuple(clause for clause in clauses if " " in clause and tells_change(clause))
+    return tuple(clause for clause in clauses if " " in clause and "change" in told_of(clause))
 
 
 # A batch is compared as a whole, then indexed as a whole.
 @lru_cache(1_024)
-def tells_change(text: str) -> bool:
-    """Whether a text may tell that something is no longer as it was; cheaper than its facets."""
+def told_of(text: str) -> frozenset[str]:
+    """What a text tells beside its topic: cheaper than its facets.
+
+    `age`: how old somebody is; `change`: that something may no longer be as it was.
+    """
     folded = fold(text)
-    return cue("changes", "ended", "turns").any_in(folded) and not _tells("adds", folded)
+    names = {*cue("age", "changes", "ended", "turns").names_in(folded)}
+    age = names & {"age"}
+    if names == age or _tells("adds", folded):
+        return frozenset(age)
+    return frozenset((*age, "change"))
 
 
 @lru_cache(1_024)

@@ -16,7 +16,7 @@ from ..memory.indexing import fold
 from .cues import own_name
 from .date_tokens import may_have_dates
 from .dates import date_codes
-from .facets import content_terms, single_stems, tells_change
+from .facets import content_terms, single_stems, told_of
 from .thesaurus import language_of_text, thesaurus
 from .vocabulary import grammar_by_language, words
 
@@ -109,6 +109,9 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
         is_turn: whether it is a turn of a conversation, which replaces no statement.
     """
     codes = thesaurus().codes_of(text)
+    told = told_of(text)
+    if "age" in told:
+        codes += "".join(set(thesaurus().codes_of("age")) - set(codes))
     if may_have_dates(text):
         zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
         assert zone is not None
@@ -119,5 +122,5 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
         # A word after the first that begins with a capital letter and is no day or month.
         named = any(name.lower() not in words("days") for name in _CAPITAL.findall(text))
         being = bool(roles_in(text.strip())) and single_stems().isdisjoint(content_terms(text))
-        codes += CHANGE * tells_change(text) + NAME * named + BEING * being
+        codes += CHANGE * ("change" in told) + NAME * named + BEING * being
     return codes

@@ -122,7 +122,8 @@ def _digest(word: str, buckets: int) -> tuple[bytes, int]:
     """What stands for a word in a table, and the bucket that it is in."""
     key = word.encode(errors="replace")
     checksum = zlib.crc32(key)
-    return _DIGEST.pack(checksum, (len(key) + 32 * key[0]) & 255), checksum % buckets
+    mark = (len(key) + 32 * sum(key[:1])) & 255
+    return _DIGEST.pack(checksum, mark), checksum % buckets
 
 
 def _table(entries: Mapping[str, str]) -> _Table:
