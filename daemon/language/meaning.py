@@ -23,23 +23,38 @@ from .vocabulary import grammar_by_language, words
 # Longer texts are no statements; introducing is rare in them.
 _LONGEST: Final = 400
 _TITLE: Final = r"(?:(?:Dr|Mrs?|Ms|Prof|St|Sr|Sra|Herr|Frau|Señora?|Madame|Monsieur|Mme)\.?\s+)*"
-_NAME: Final = r"(?P<name>[A-ZÀ-ÖØ-Þ][\w'’-]*[a-zß-ÿ][\w'’-]*)"
+_CAPITALIZED: Final = r"[A-ZÀ-ÖØ-Þ][\w'’-]*[a-zß-ÿ][\w'’-]*"
+_NAME: Final = rf"(?P<name>{_CAPITALIZED})"
+_AGED: Final = r"(?:\s*\([^()]{1,12}\))?"
 _SURNAME: Final = r"(?:\s+[A-ZÀ-ÖØ-Þ][\w'’-]+)?"
-_IS: Final = r"\s+(?:is|ist|es|est)"
+_IS: Final = r"(?:\s+(?:is|ist|es|est)|['’]s)"
 _NOUN: Final = r"(?P<noun>[^\W\d_]{3,})"
 _DETERMINER: Final = (
     r"(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er|[Tt]heir|[Aa]n?|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Dd]er|[Dd]ie"
     r"|[Mm]i|[Nn]uestr[oa]|[Ee]l|[Ll]a|[Mm]on|[Mm]a|[Nn]otre|[Ll]e)"
 )
-# What a person or an animal is: "our son Toby"; "Gail, the accountant"; "Toby is our son".
+_OWN: Final = (
+    r"(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
+)
+# What a person or an animal is: "our son Toby"; "Gail, the accountant"; "Toby's our son"; "Gail is
+# the vicar, our neighbour".
 _OF_BEINGS: Final = tuple(
     map(
         re.compile,
         (
             rf"\b{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN},?\s+{_TITLE}{_NAME}",
-            rf"\b{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
+            rf"\b{_TITLE}{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
+            rf"\b{_TITLE}{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+[^,.;:]{{3,40}},\s+{_OWN}\s+{_NOUN}\b",
         ),
     )
+)
+# Several of one kind: "my sons Ben and Tom", "two cats, Miso and Tofu", "Twins: Lina and Tadhg".
+_SEVERAL_BEINGS: Final = re.compile(
+    r"(?:\b(?:[Tt]wo|[Tt]hree|[Ff]our|[Zz]wei|[Dd]rei|[Vv]ier|[Dd]os|[Tt]res|[Dd]eux|[Tt]rois"
+    r"|[Mm]y|[Oo]ur|[Mm]is|[Nn]uestr[oa]s|[Mm]es|[Nn]os)\s+(?:[a-zß-ÿ]+\s+)??|^)"
+    rf"(?P<noun>[^\W\d_]{{2,}}s|[Cc]hildren|[Kk]inder|[Kk]atzen|[Hh]unde|[Ss]öhne|[Tt]öchter)"
+    rf"[,:]?\s+(?P<names>{_CAPITALIZED}{_AGED}(?:,\s+{_CAPITALIZED}{_AGED}){{0,4}},?"
+    rf"\s+(?:and|und|y|e|et|&)\s+{_CAPITALIZED})"
 )
 _BEINGS: Final = frozenset(
     {"family", "animals", "work", "body", "home", "school", "papers", "money"}
@@ -47,7 +62,7 @@ _BEINGS: Final = frozenset(
 _MAY_BE_BEING: Final = re.compile(rf"\s{_NAME}|,\s|{_IS}\s")
 # What anything is called: "the server is called heron".
 _OF_THINGS: Final = re.compile(
-    rf"\b{_NOUN}(?:,)?\s+(?:(?:is|was)\s+)?(?:called|named|heißt|heisst|se\s+llama|s['’]appelle)\s+"
+    rf"\b{_NOUN}(?:,|['’]s)?\s+(?:(?:is|was)\s+)?(?:called|named|heißt|heisst|se\s+llama|s['’]appelle)\s+"
     r"(?P<name>[^\W\d_][\w-]+)"
 )
 
@@ -63,7 +78,7 @@ def roles_in(text: str) -> tuple[tuple[str, str], ...]:
 
 def _roles_in(text: str) -> Iterator[tuple[str, str]]:
     # A capital letter in the text, or a comma or "is" after the first word, comes with any being.
-    patterns = (*(_OF_BEINGS if _MAY_BE_BEING.search(text) else ()), _OF_THINGS)
+    patterns = (*((*_OF_BEINGS, _SEVERAL_BEINGS) if _MAY_BE_BEING.search(text) else ()), _OF_THINGS)
     introduced = [(pattern, match) for pattern in patterns for match in pattern.finditer(text)]
     if not introduced:
         return
@@ -72,12 +87,14 @@ def _roles_in(text: str) -> Iterator[tuple[str, str]]:
     # Of its nouns, which German writes large, none is a name.
     nouns = meant if language_of_text(text) == "de" else {}
     for pattern, match in introduced:
-        name = fold(match["name"].removesuffix("'s").removesuffix("’s"))
-        if name in nouns or is_word(name):
-            continue
-        for code in meant.get(fold(match["noun"]), ""):
-            if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
-                yield code, name
+        several = match.groupdict().get("names")
+        for written in re.findall(_CAPITALIZED, several) if several else [match["name"]]:
+            name = fold(written.removesuffix("'s").removesuffix("’s"))
+            if name in nouns or is_word(name):
+                continue
+            for code in meant.get(fold(match["noun"]), ""):
+                if pattern is _OF_THINGS or known.field_of(code) in _BEINGS:
+                    yield code, name
 
 
 def is_word(name: str) -> bool:
