@@ -8,6 +8,7 @@ A line of a file in `concepts/` is a concept: its name, then its words by langua
 Behind `>` stand the members of a class. A question for a class finds its members, one for a member
 finds the class, and members do not find each other.
 A member that has one name everywhere (Netflix) stands with English, and is found in all languages.
+So does what a long word must end with that is known by nothing else: `*pril` is a medicine.
 
 Each concept has a code, one character of Unicode's private use area, and its members have another.
 The codes of a text are terms of the full-text index; they are valid for one `version` of the files.
@@ -73,11 +74,13 @@ _OF_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "nl": ("s", "en"), "zh": (),
 }  # fmt: skip
 _SHORTEST_BASE: Final = 4
+_ANY: Final = "*"
+_LEAST_BEFORE_ENDING: Final = 3
 # What marks a second word, within two bytes of UTF-8.
 _FIRST_MARK: Final = 0x80
 _MARKS: Final = 0x780
 # Raised whenever `_Compiled` or what it holds changes.
-_FORMAT: Final = 6
+_FORMAT: Final = 7
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
 
 
@@ -152,6 +155,7 @@ class _Compiled(msgspec.Struct, frozen=True, array_like=True):
     classes: _Table
     phrases: _Table
     seconds: _Table
+    endings: dict[str, str]
 
 
 class Thesaurus:
@@ -229,6 +233,9 @@ class Thesaurus:
         words = words if is_plain else [*map(fold, words)]
         language = language_of(frozenset(words))
         for at, word in enumerate(words):
+            if word == "won" and words[at + 1 : at + 2] == ["t"]:
+                # "I won't" tells of no victory.
+                continue
             if codes := self._codes(word, language):
                 yield Meaning((word,), codes)
             if at + 1 < len(words) and (seconds := self._seconds(word)):
@@ -293,20 +300,35 @@ class Thesaurus:
         for other, table in self._tables.items():
             if other != language and word not in grammar(other):
                 # A word of this language that means no concept often looks like a form of another.
-                codes = table.get(word) if language else self._in_language(word, other)
+                codes = table.get(word) if language else self._listed(word, other)
                 result = _joined(result, codes)
-        return result
+        if not (result or language):
+            # Of no clear language, it is a compound only if it is nothing else.
+            joining = sorted(_JOINING & self._tables.keys())
+            result = _joined("", "".join(self._in_language(word, other) for other in joining))
+        return result or self._by_ending(word)
+
+    def _by_ending(self, word: str) -> str:
+        """The codes by the longest ending that a word has, with three letters before it or more."""
+        endings = self._compiled.endings
+        begin = _LEAST_BEFORE_ENDING
+        return next(
+            (endings[word[at:]] for at in range(begin, len(word)) if word[at:] in endings), ""
+        )
 
     def _in_language(self, word: str, language: str) -> str:
-        if word in grammar(language):
-            return ""
-        table = self._tables[language]
-        codes = next(filter(None, map(table.get, _bases(word, language))), "")
+        codes = self._listed(word, language)
         is_joined = language in _JOINING and len(word) >= _SHORTEST_COMPOUND
+        is_joined = is_joined and word not in grammar(language)
         # A compound that is listed as a member alone means its parts too.
         if is_joined and all(ord(code) & 1 for code in codes):
             return _joined(codes, self._of_parts(word, language))
         return codes
+
+    def _listed(self, word: str, language: str) -> str:
+        if word in grammar(language):
+            return ""
+        return next(filter(None, map(self._tables[language].get, _bases(word, language))), "")
 
     def _of_parts(self, word: str, language: str) -> str:
         """The codes of the parts of a compound; its last part must be known."""
@@ -333,13 +355,14 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
         lines += (line for line in _ACCENTS.sub("", text).splitlines() if "|" in line)
         fields.append((FIRST_CODE + 2 * len(lines), field))
     phrases: dict[str, str] = {}
+    endings: dict[str, str] = {}
     tables: dict[str, _Table] = {}
     classes: dict[str, str] = {}
     links: Counter[tuple[str, str]] = Counter()
     members: set[str] = set()
     # One language at a time, as dictionaries take ten times the room of tables.
     for language in _LANGUAGES:
-        words = _words_of(lines, language, phrases)
+        words = _words_of(lines, language, phrases, endings)
         links.update({link for codes in words.values() for link in _links(codes)})
         members.update(code for codes in words.values() for code in codes if ord(code) & 1)
         tables[language] = _table(words)
@@ -361,11 +384,14 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
         classes=_table(classes),
         phrases=_table(phrases),
         seconds=_table({first: "".join(sorted(marks)) for first, marks in seconds.items()}),
+        endings=endings,
     )
 
 
-def _words_of(lines: Iterable[str], language: str, phrases: dict[str, str]) -> dict[str, str]:
-    """The codes of the words of a language; its phrases are added to `phrases`."""
+def _words_of(
+    lines: Iterable[str], language: str, phrases: dict[str, str], endings: dict[str, str]
+) -> dict[str, str]:
+    """The codes of the words of a language; phrases and endings are added to those of all."""
     entries: dict[str, str] = {}
     begin = f" {language}:"
     for code, line in zip(itertools.count(FIRST_CODE, 2), lines, strict=False):
@@ -377,7 +403,9 @@ def _words_of(lines: Iterable[str], language: str, phrases: dict[str, str]) -> d
         for part, char in ((members, chr(code | 1)), (synonyms, chr(code))):
             for entry in part.replace(";", ",").split(","):
                 word = entry.strip()
-                if word.isalnum():
+                if word.startswith(_ANY):
+                    endings[word.removeprefix(_ANY)] = char
+                elif word.isalnum():
                     entries[word] = _joined(entries[word], char) if word in entries else char
                 elif word:
                     _note_phrase(word, char, entries, phrases)

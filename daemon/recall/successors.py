@@ -47,9 +47,9 @@ _GENERAL: Final = frozenset({"name", "euro", "price"})
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
-    "always": -1.09, "best": 1.97, "answers all": 1.64, "lacks": -1.18, "alike": 3.88,
-    "most similar": 1.16, "topic": -5.09, "rarest": 6.63, "rare": 1.43, "two": -0.39,
-    "change": 1.74, "length": -0.52,
+    "always": -0.8, "best": 2.0, "answers all": 1.53, "lacks": -0.96, "alike": 5.64,
+    "most similar": 1.19, "topic": -4.76, "rarest": 6.01, "rare": 1.44, "two": -0.37,
+    "change": 1.02, "length": -0.52,
 }  # fmt: skip
 
 

@@ -9,11 +9,11 @@ from daemon_process import Daemon, wait_until
 from model_server import Saying
 from static_model import write
 
-KILN = "the kiln reaches cone six overnight"
+KILN = "the annealer reaches cone six overnight"
 OTHERS = ("the ledger lies in the blue drawer", "the permit expires in spring")
 # Shares no word and no concept with it.
-QUESTION = "ceramics firing schedule"
-ALIKE = dict.fromkeys(("kiln", "ceramics", "stoneware"), "kiln") | {"ledger": "ledger"}
+QUESTION = "tempering firing schedule"
+ALIKE = dict.fromkeys(("annealer", "tempering", "stoneware"), "annealer") | {"ledger": "ledger"}
 NOTE = "found by words alone"
 
 
@@ -76,10 +76,10 @@ def test_what_is_told_around_a_question_is_not_what_it_means(call):
         signals = {result["text"]: result["parts"]["signals"] for result in answer["results"]}
         return {text: parts.get("meaning", 0.0) for text, parts in signals.items()}
 
-    asking = near(f"{around} What about the ceramics?")
+    asking = near(f"{around} What about the tempering?")
     assert asking[OTHERS[0]] < asking[KILN] / 2
     assert near(around)[OTHERS[0]] == 0
-    assert near("ceramics in whatever form and from whichever old shelf that is by the sea")[KILN]
+    assert near("tempering in whatever form and from whichever old shelf that is by the sea")[KILN]
 
 
 def test_an_encoder_that_is_away_leaves_words_and_a_note(make_daemon, model_server):
@@ -100,7 +100,7 @@ def test_an_encoder_that_is_away_leaves_words_and_a_note(make_daemon, model_serv
 
 
 def test_a_fact_without_a_category_is_filed_where_its_like_is(call):
-    for text in (KILN, "the kiln reaches cone six by noon"):
+    for text in (KILN, "the annealer reaches cone six by noon"):
         call.store(text, category="studio/firing")
     call.store(OTHERS[0], category="office")
     encoded(call, 3)
