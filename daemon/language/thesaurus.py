@@ -33,6 +33,7 @@ from typing import Final
 
 import msgspec
 
+from ..memory.han import simplified
 from ..memory.indexing import fold, index_words
 from ..memory.stemming import base_of
 from .vocabulary import grammar, grammar_by_language, not_topics, word_endings
@@ -81,6 +82,8 @@ _FIRST_MARK: Final = 0x80
 _MARKS: Final = 0x780
 # Raised whenever `_Compiled` or what it holds changes.
 _FORMAT: Final = 7
+# "ue" for "ü", which is folded to "u".
+_TYPED_UMLAUT: Final = re.compile("([aou])e")
 _DOUBLED: Final = re.compile(r"([bdfgklmnprt])\1$")
 
 
@@ -232,6 +235,7 @@ class Thesaurus:
         words = index_words(text if is_plain else _HAN.sub(" ", text))
         words = words if is_plain else [*map(fold, words)]
         language = language_of(frozenset(words))
+        words = words if is_plain else [word.replace("ß", "ss") for word in words]
         for at, word in enumerate(words):
             if word == "won" and words[at + 1 : at + 2] == ["t"]:
                 # "I won't" tells of no victory.
@@ -245,7 +249,7 @@ class Thesaurus:
                             behind = words[at : at + _LONGEST_PHRASE]
                             yield from self._phrases_from(f"{base} {form}", behind)
         for run in () if is_plain else _HAN.findall(text):
-            yield from self._meanings_of_run(run)
+            yield from self._meanings_of_run(simplified(run))
 
     def _meanings_of_run(self, run: str) -> Iterator[Meaning]:
         """The longest words first, from the left: there are no blanks between them."""
@@ -340,8 +344,9 @@ class Thesaurus:
                 continue
             start = word[:at]
             heads = (start.removesuffix(joint) for joint in _JOINTS if start.endswith(joint))
-            head = next(filter(None, map(table.get, heads)), "")
-            if head or at >= _SHORTEST_TAIL:
+            known = (table.get(head) for head in heads if len(head) >= _SHORTEST_HEAD)
+            head = next(filter(None, known), "")
+            if head or (at >= _SHORTEST_TAIL and word[at:] not in listed("endings_of_others")):
                 return _joined(head, tail)
         return ""
 
@@ -352,7 +357,8 @@ def _compile(contents: Mapping[str, bytes]) -> _Compiled:
     fields: list[tuple[int, str]] = []
     for field, content in contents.items():
         text = unicodedata.normalize("NFD", content.decode())
-        lines += (line for line in _ACCENTS.sub("", text).splitlines() if "|" in line)
+        text = simplified(_ACCENTS.sub("", text).replace("ß", "ss"))
+        lines += (line for line in text.splitlines() if "|" in line)
         fields.append((FIRST_CODE + 2 * len(lines), field))
     phrases: dict[str, str] = {}
     endings: dict[str, str] = {}
@@ -482,7 +488,7 @@ def language_of(words: frozenset[str]) -> str:
     )
     (most, language), (second, _) = counts[:2]
     if most == second:
-        return ""
+        return "de" if any("ß" in word for word in words) else ""
     if most == 1 and language != "en":
         # "car" is no French, "son" no Spanish and "Ben" no Dutch if nothing else is.
         (word,) = words & grammar(language)
@@ -502,6 +508,8 @@ def _bases(word: str, language: str) -> Iterator[str]:
             yield base + replacement
             if not replacement and _DOUBLED.search(base):
                 yield base[:-1]
+    if language == "de" and _TYPED_UMLAUT.search(word):
+        yield _TYPED_UMLAUT.sub(r"\1", word)
 
 
 def _forms(word: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
+from .han import simplified
 from .records import SPOKEN_CONTEXT, Memory
 
 # Scripts without blanks between words. Hangul has blanks, but appends particles to words.
@@ -81,7 +82,7 @@ def fold(word: str) -> str:
 
 
 def _pairs(match: re.Match[str]) -> str:
-    run = match.group()
+    run = simplified(match.group())
     if len(run) == 1:
         return f" {run} "
     return " " + " ".join(run[i : i + 2] for i in range(len(run) - 1)) + " "
