@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -84,6 +84,12 @@ def grammar_by_language() -> Mapping[str, frozenset[str]]:
     """The words of grammar of each language for which they are known."""
     names = {name: grammar(name) for name in named_languages()}
     return {name: known for name, known in names.items() if known}
+
+
+@lru_cache(1_024)
+def is_of_grammar(word: str) -> bool:
+    """Whether a folded word is one of grammar in any language."""
+    return any(word in of_it for of_it in grammar_by_language().values())
 
 
 @cache

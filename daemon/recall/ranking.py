@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Weights
+from ..language.vocabulary import is_of_grammar
 from ..memory.scoring import DAY
 from .pool import Pool
 from .signals import Signals
@@ -141,10 +142,25 @@ def is_sure(pool: Pool, signals: Signals, at: int, match: float) -> bool:
     if signals.secret and _REMOVED in f" {entry.terms} ":
         return False
     met = signals.met[at]
-    # A word and a phrase of one concept are one.
-    different = {by or word for word, by in met.items()}
-    is_met = len(different) > 1 or (signals.words == 1 and "" in met.values())
+    is_met = _is_several(met) or (signals.words == 1 and "" in met.values())
     return match >= _SURE and is_met and signals.decisive <= met.keys()
+
+
+def _is_several(met: Mapping[str, str]) -> bool:
+    """Whether more than one thing of the question is met.
+
+    What one concept meets is one; so are a word and a phrase that has it: "drive" and "do we
+    drive".
+    """
+    if len({by or word for word, by in met.items()}) < 2:
+        return False
+    known: set[str] = set()
+    count = 0
+    for text in sorted(met, key=len):
+        words = {word for word in text.lower().split() if not is_of_grammar(word)}
+        count += not words <= known
+        known |= words
+    return count > 1
 
 
 def _with_replaced(
