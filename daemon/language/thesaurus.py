@@ -46,6 +46,7 @@ _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 # A concept is a member of a class if words of at least this many languages are both.
 _LINKING: Final = 2
+_ENGLISH: Final = "en"
 _LANGUAGES: Final = ("en", "de", "es", "fr", "nl", "zh")
 _HAN_LANGUAGE: Final = "zh"
 _SPACED: Final = ("en", "de", "es", "fr", "nl")
@@ -300,16 +301,17 @@ class Thesaurus:
             return codes
         if language and (word in grammar(language) or word in not_topics()):
             return ""
-        result = ""
-        for other, table in self._tables.items():
-            if other != language and word not in grammar(other):
-                # A word of this language that means no concept often looks like a form of another.
-                codes = table.get(word) if language else self._listed(word, other)
-                result = _joined(result, codes)
-        if not (result or language):
+        if language:
+            # What has one name everywhere stands with English. Words of other languages are false
+            # friends more often than not: "area", "half", "worst".
+            is_english = language == _ENGLISH or word in grammar(_ENGLISH)
+            return ("" if is_english else self._tables[_ENGLISH].get(word)) or self._by_ending(word)
+        listed_in = (self._listed(word, name) for name in self._tables)
+        result = _joined("", "".join(listed_in))
+        if not result:
             # Of no clear language, it is a compound only if it is nothing else.
             joining = sorted(_JOINING & self._tables.keys())
-            result = _joined("", "".join(self._in_language(word, other) for other in joining))
+            result = _joined("", "".join(self._in_language(word, name) for name in joining))
         return result or self._by_ending(word)
 
     def _by_ending(self, word: str) -> str:
@@ -500,7 +502,9 @@ def language_of(words: frozenset[str]) -> str:
 def _bases(word: str, language: str) -> Iterator[str]:
     """The word, and what it may be an inflected form of."""
     yield word
-    if language == "en" and (base := base_of(word)) != word:
+    if language == _ENGLISH and word in listed("no_forms"):
+        return
+    if language == _ENGLISH and (base := base_of(word)) != word:
         yield base
     for ending, replacement in word_endings(language).get(word[-1:], ()):
         if word.endswith(ending) and len(word) - len(ending) > 1:
