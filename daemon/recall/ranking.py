@@ -11,10 +11,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Weights
-from ..language.vocabulary import is_of_grammar
 from ..memory.scoring import DAY
 from .pool import Pool
-from .signals import Signals
+from .signals import Signals, different_words
 from .sources import EPISODES, MEMORIES, Candidate
 from .successors import successors
 
@@ -152,15 +151,7 @@ def _is_several(met: Mapping[str, str]) -> bool:
     What one concept meets is one; so are a word and a phrase that has it: "drive" and "do we
     drive".
     """
-    if len({by or word for word, by in met.items()}) < 2:
-        return False
-    known: set[str] = set()
-    count = 0
-    for text in sorted(met, key=len):
-        words = {word for word in text.lower().split() if not is_of_grammar(word)}
-        count += not words <= known
-        known |= words
-    return count > 1
+    return len({by or word for word, by in met.items()}) > 1 and different_words(met) > 1
 
 
 def _with_replaced(

@@ -20,7 +20,7 @@ import msgspec
 from ..language.dates import DAY_CODE, seconds_of
 from ..language.meaning import CHANGE, NAME
 from ..language.secret_names import names_in
-from ..language.vocabulary import words
+from ..language.vocabulary import is_of_grammar, words
 from ..memory.scoring import DAY
 from ..memory.stemming import terms_of
 from ..memory.tree_nodes import is_within
@@ -142,7 +142,8 @@ def measure(
         columns["meaning"] = [worth * shares.get(entry.key, 0.0) for entry in pool.entries]
         sums = _with(sums, "meaning", columns["meaning"])
     best = max(scores.own, default=0.0) or 1.0
-    telling = 0 if query.of_time else sum(not word.is_grammar for word in query.words)
+    told = [word.text for word in query.words if not word.is_grammar]
+    telling = 0 if query.of_time else different_words(told)
     asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
     return Signals(
         columns,
@@ -157,6 +158,19 @@ def measure(
         telling,
         postings.size,
     )
+
+
+def different_words(texts: Iterable[str]) -> int:
+    """The number of words and phrases that have a word which no shorter one of them has."""
+    known: set[str] = set()
+    count = 0
+    for text in sorted(texts, key=len):
+        words = text.lower().split()
+        # In "do we drive" only one word tells something; "door" alone does, though Dutch has it.
+        telling = {word for word in words if len(words) == 1 or not is_of_grammar(word)}
+        count += not telling <= known
+        known |= telling
+    return count
 
 
 def _left_to_meaning(best: float) -> float:
