@@ -32,7 +32,7 @@ _FILE: Final = Path(__file__).with_name("standing.toml")
 _LONGEST: Final = 400
 # The logarithm of the odds above which a statement stands; and above which it may, and is shown
 # where it has to do with a request.
-_THRESHOLD: Final = 0.2
+_THRESHOLD: Final = 0.0
 _POSSIBLE: Final = -1.0
 # The most that signals add, but for few sentences.
 _MOST_OF_SIGNALS: Final = 4.0
