@@ -46,6 +46,43 @@ def test_a_person_who_said_who_they_are_is_found(call, text, question):
     assert results(call, question)[0]["text"] == text
 
 
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Maisie is nine, our terrier", "how old is the dog?"),
+        ("Mutter wird im Mai achtzig", "Wie alt ist sie?"),
+        ("我對花生過敏", "对什么过敏？"),
+    ],
+)
+def test_ages_and_older_characters_are_understood(call, text, question):
+    for other in (*OTHERS, text):
+        call.store(other)
+    assert results(call, question)[0]["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("introduced", "question"),
+    [
+        ("Twins: Lina and Tadhg", "anything on the twins?"),
+        ("My sons Ben and Tadhg are loud", "anything on my sons?"),
+        ("Tadhg's our eldest, fourteen", "anything on our eldest?"),
+        ("Tadhg Rees is the head nurse, my boss", "anything on my boss?"),
+        ("Dr Tadhg Rees, our landlord, came", "anything on our landlord?"),
+    ],
+)
+def test_who_is_one_of_several_or_has_a_second_role_is_found_by_it(call, introduced, question):
+    for other in (*OTHERS, introduced, "Tadhg missed the ferry again"):
+        call.store(other)
+    met = {result["text"]: result["parts"]["words"] for result in results(call, question)}
+    assert met.get("Tadhg missed the ferry again")
+
+
+def test_a_word_and_a_phrase_that_has_it_are_too_little_to_be_sure(call):
+    call.store("The driving test is on 3 December in Camborne")
+    first = results(call, "where do we drive on the last Saturday?")[0]
+    assert first["sure"] is False
+
+
 def test_a_member_of_a_class_does_not_find_the_others(call):
     call.store("Minka, our cat, sleeps all day")
     assert all(not hit["parts"]["by"] for hit in results(call, "Has our dog had a walk?"))

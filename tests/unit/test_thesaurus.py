@@ -75,6 +75,35 @@ def test_the_concepts_of_a_text(small):
         assert _names(small, text) == names
 
 
+def test_words_are_known_by_their_endings_other_spellings_and_characters(tmp_path):
+    file = tmp_path / "all.txt"
+    lines = [
+        "medicine | en: medicine > *pril, *statin",
+        "april | en: april",
+        "key | en: key | de: schlüssel",
+        "street | en: street | de: straße",
+        "table | en: table | de: tisch",
+        "garden | en: garden | de: garten",
+        "allergy | en: allergy | zh: 过敏",
+        "victory | en: won",
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    known = Thesaurus([file])
+    for text, names in [
+        ("he takes ramipril", {"medicine*"}),
+        ("in april", {"april"}),
+        ("der Schluessel", {"key"}),
+        ("in der Strasse", {"street"}),
+        ("der Gartentisch ist neu", {"garden", "table"}),
+        # No compound of a table.
+        ("das ist ja praktisch", set()),
+        ("對堅果過敏", {"allergy"}),
+        ("we won", {"victory"}),
+        ("I won't", set()),
+    ]:
+        assert _names(known, text) == names, text
+
+
 def test_what_is_kept_of_the_files_is_made_again_when_it_is_damaged(tmp_path):
     file = tmp_path / "all.txt"
     file.write_text(_FILES, encoding="utf-8")
