@@ -21,10 +21,11 @@ from typing import Final, NamedTuple
 from ..memory.records import is_outside
 from ..memory.similarity import fold
 from ..memory.stemming import terms_of
+from .concept_tables import FIRST_CODE
 from .cues import is_injected, names_told, signals_of
 from .openings import Entry, Finder
 from .sentences import dictated_parts, sentences
-from .thesaurus import FIRST_CODE, thesaurus
+from .thesaurus import thesaurus
 from .vocabulary import cue, entries_of, languages, not_topics, whole_expression
 
 _FILE: Final = Path(__file__).with_name("standing.toml")

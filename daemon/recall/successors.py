@@ -19,9 +19,10 @@ from typing import Final
 
 import msgspec
 
+from ..language.concept_tables import FIRST_CODE
 from ..language.dates import DAY_CODE
 from ..language.meaning import CHANGE
-from ..language.thesaurus import FIRST_CODE, thesaurus
+from ..language.thesaurus import thesaurus
 from ..language.vocabulary import cue, words
 from ..memory.stemming import terms_of
 from .pool import Pool

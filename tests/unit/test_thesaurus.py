@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.language.thesaurus import FIRST_CODE, FOLDER, Thesaurus, thesaurus
+from thermocline.daemon.language.concept_tables import FIRST_CODE
+from thermocline.daemon.language.thesaurus import FOLDER, Thesaurus, thesaurus
 from thermocline.daemon.store.database.schema import INDEX_VERSION
 
 _FILES = """
