@@ -140,14 +140,15 @@ def tables_of(contents: Mapping[str, bytes]) -> ConceptTables:
     for language in LANGUAGES:
         words = _words_of(lines, language, phrases, endings)
         links.update({link for codes in words.values() for link in _links(codes)})
-        members.update(code for codes in words.values() for code in codes if ord(code) & 1)
+        members.update(filter(_is_member, set("".join(words.values()))))
         tables[language] = _table(words)
     for (concept, of_class), count in links.items():
         if count >= _LINKING:
             classes[concept] = classes.get(concept, "") + of_class
     for phrase, codes in phrases.items():
-        phrases[phrase] = joined(codes, "".join(classes.get(code, "") for code in codes))
-    members.update(code for codes in phrases.values() for code in codes if ord(code) & 1)
+        if of_class := "".join(classes.get(code, "") for code in codes):
+            phrases[phrase] = joined(codes, of_class)
+    members.update(filter(_is_member, set("".join(phrases.values()))))
     seconds: dict[str, set[str]] = {}
     for phrase in phrases:
         first, second, *_ = phrase.split(" ")
@@ -182,15 +183,20 @@ def _words_of(
                 if word.startswith(_ANY):
                     endings[word.removeprefix(_ANY)] = char
                 elif word.isalnum():
-                    entries[word] = joined(entries[word], char) if word in entries else char
+                    known = entries.get(word, "")
+                    entries[word] = known if char in known else known + char
                 elif word:
                     _note_phrase(word, char, entries, phrases)
     return {word: _with_base(word, codes, entries, language) for word, codes in entries.items()}
 
 
+def _is_member(code: str) -> bool:
+    return bool(ord(code) & 1)
+
+
 def _with_base(word: str, codes: str, entries: Mapping[str, str], language: str) -> str:
     """The codes of a word; of a mere member also those of the concept that it is a form of."""
-    if any(not ord(code) & 1 for code in codes):
+    if not all(map(_is_member, codes)):
         return codes
     bases = (word.removesuffix(end) for end in _OF_MEMBERS[language] if word.endswith(end))
     of_bases = (entries.get(base, "") for base in bases if len(base) >= _SHORTEST_BASE)
@@ -203,7 +209,8 @@ def _note_phrase(phrase: str, code: str, entries: dict[str, str], phrases: dict[
     words = phrase.split() if is_plain else index_words(phrase)
     if len(words) > 1:
         key = " ".join(words)
-        phrases[key] = joined(phrases.get(key, ""), code)
+        known = phrases.get(key, "")
+        phrases[key] = known if code in known else known + code
     elif words:
         entries[words[0]] = joined(entries.get(words[0], ""), code)
 
