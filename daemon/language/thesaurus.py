@@ -299,7 +299,7 @@ def language_of(words: frozenset[str]) -> str:
 def _bases(word: str, language: str) -> Iterator[str]:
     """The word, and what it may be an inflected form of."""
     yield word
-    if language == ENGLISH and word in listed("no_forms"):
+    if word in listed("no_forms"):
         return
     if language == ENGLISH and (base := base_of(word)) != word:
         yield base
