@@ -361,13 +361,15 @@ def claims_of(text: str) -> tuple[str, ...]:
     clauses = [clause.strip() for part in _CLAUSE.split(text) for clause in _REASON.split(part)]
     if len(clauses) < 2:
         return ()
-    return tuple(clause for clause in clauses if " " in clause and "change" in told_of(clause))
+    return tuple(
+        clause for clause in clauses if " " in clause and "change" in statement_kinds(clause)
+    )
 
 
 # A batch is compared as a whole, then indexed as a whole.
 @lru_cache(1_024)
-def told_of(text: str) -> frozenset[str]:
-    """What a text tells beside its topic: cheaper than its facets.
+def statement_kinds(text: str) -> frozenset[str]:
+    """What a statement is beside its topic: cheaper than its facets.
 
     `age`: how old somebody is; `change`: that something may no longer be as it was.
     """

@@ -16,9 +16,9 @@ from ..memory.indexing import fold
 from .cues import own_name
 from .date_tokens import may_have_dates
 from .dates import date_codes
-from .facets import content_terms, single_stems, told_of
+from .facets import content_terms, single_stems, statement_kinds
 from .thesaurus import language_of_text, thesaurus
-from .vocabulary import grammar_by_language, words
+from .vocabulary import is_of_grammar, words
 
 # Longer texts are no statements; introducing is rare in them.
 _LONGEST: Final = 400
@@ -101,7 +101,7 @@ def is_word(name: str) -> bool:
     """Whether a folded name is a word that may have a capital letter, but is no name."""
     if len(name) < 2 or name in words("months", "days"):
         return True
-    return any(name in grammar for grammar in grammar_by_language().values())
+    return is_of_grammar(name)
 
 
 # The code of a statement that may tell that something is no longer as it was.
@@ -126,8 +126,8 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
         is_turn: whether it is a turn of a conversation, which replaces no statement.
     """
     codes = thesaurus().codes_of(text)
-    told = told_of(text)
-    if "age" in told:
+    kinds = statement_kinds(text)
+    if "age" in kinds:
         codes += "".join(set(thesaurus().codes_of("age")) - set(codes))
     if may_have_dates(text):
         zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
@@ -139,5 +139,5 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
         # A word after the first that begins with a capital letter and is no day or month.
         named = any(name.lower() not in words("days") for name in _CAPITAL.findall(text))
         being = bool(roles_in(text.strip())) and single_stems().isdisjoint(content_terms(text))
-        codes += CHANGE * ("change" in told) + NAME * named + BEING * being
+        codes += CHANGE * ("change" in kinds) + NAME * named + BEING * being
     return codes

@@ -19,8 +19,8 @@ from .facets import (
     content_terms,
     facets_of,
     is_small,
+    statement_kinds,
     stem_of,
-    told_of,
 )
 from .meaning import roles_in
 from .normal_form import LONGEST, negations, opposites, read
@@ -52,7 +52,7 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     if len(text) > LONGEST or "?" in text:
         return [], False
     blanks = text.count(" ")
-    if blanks >= _MOST_WORDS or "change" not in told_of(text):
+    if blanks >= _MOST_WORDS or "change" not in statement_kinds(text):
         may_differ = blanks < _MOST_WORDS_ALIKE and _names_a_value(text)
         return _terms_before_value(text) if may_differ else [], UNSPACED.search(text) is not None
     single = words("value_nouns", "single_nouns")

@@ -142,8 +142,8 @@ def measure(
         columns["meaning"] = [worth * shares.get(entry.key, 0.0) for entry in pool.entries]
         sums = _with(sums, "meaning", columns["meaning"])
     best = max(scores.own, default=0.0) or 1.0
-    told = [word.text for word in query.words if not word.is_grammar]
-    telling = 0 if query.of_time else different_words(told)
+    texts = [word.text for word in query.words if not word.is_grammar]
+    telling = 0 if query.of_time else different_words(texts)
     asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
     return Signals(
         columns,
@@ -165,9 +165,9 @@ def different_words(texts: Iterable[str]) -> int:
     known: set[str] = set()
     count = 0
     for text in sorted(texts, key=len):
-        words = text.lower().split()
+        parts = text.lower().split()
         # In "do we drive" only one word tells something; "door" alone does, though Dutch has it.
-        telling = {word for word in words if len(words) == 1 or not is_of_grammar(word)}
+        telling = {part for part in parts if len(parts) == 1 or not is_of_grammar(part)}
         count += not telling <= known
         known |= telling
     return count
