@@ -159,7 +159,7 @@ class Exchange:
             await self._switched()
             return
         # From here on no device adds to it.
-        await self._publish_keys()
+        await self._replica.publish_keys()
         if not (await unsealed.head()).epoch:
             await self._switched()
             return
@@ -173,10 +173,6 @@ class Exchange:
             await self._keys.switched(self._replica.agent)
         self.unsealed = None
 
-    async def _publish_keys(self) -> None:
-        if self._keys is not None:
-            await self._keys.publish(self._replica.remote)
-
     async def _follow(
         self, head: Cursor, cursor: Cursor, waiting: bool, result: RoundResult
     ) -> tuple[Cursor, Cursor]:
@@ -185,7 +181,7 @@ class Exchange:
             # What was asked may be older than the cursor.
             head = await self._replica.head()
         if not self._has_keys or head.epoch != cursor.epoch:
-            await self._publish_keys()
+            await self._replica.publish_keys()
             self._has_keys = True
         if not head.epoch:
             if not (waiting or cursor.epoch):
@@ -421,7 +417,7 @@ class Exchange:
             self._resealed = epoch
         if not 0 <= self._now() - self._pruned_at < _DAY:
             # Somebody may have removed keys there.
-            await self._publish_keys()
+            await self._replica.publish_keys()
             await self._replica.prune(self._now())
             result.away = tuple(await self._replica.away(self._now()))
             is_sealed = bool(self._replica.form.epoch)

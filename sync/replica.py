@@ -183,6 +183,11 @@ class Replica:
     async def prepare(self, now: float, *, is_missing: bool = False) -> None:
         await schema.prepare(self.remote, now, is_missing=is_missing)
 
+    async def publish_keys(self) -> None:
+        """Publish the keys, if it is sealed: see `SharedKeys`."""
+        if self.keys is not None:
+            await self.keys.publish(self.remote)
+
     async def head(self) -> Cursor:
         """The end of the order: one row read. A token that allows reading is enough."""
         return _end(await self._ask(_HEAD_OF))
@@ -293,21 +298,25 @@ class Replica:
         return [self.form.reveal(str(device), str(name)) for device, name in rows]
 
     async def retire(self, device: str, now: float | None) -> bool:
-        """Retire a device, or, without a time, reinstate it; False: no such device.
+        """Retire a device from all agents of the database, or, without a time, reinstate it.
 
-        Every device notices with its next poll.
+        Returns whether that changed anything. Every device notices with its next poll.
         """
-        changed, _ = await self.remote.batch(
+        changed = "device_id = ?1 AND retired_at IS NOT ?2"
+        agents = f"SELECT agent_id FROM replica_devices WHERE {changed}"
+        arguments = (device, None if now is None else int(now))
+        _, result = await self.remote.batch(
             [
                 SqlStatement(
-                    "UPDATE replica_devices SET retired_at = ?3"
-                    " WHERE agent_id = ?1 AND device_id = ?2",
-                    (self.form.agent, device, None if now is None else int(now)),
+                    f"UPDATE replica_clock SET seq = seq + 1 WHERE agent_id IN ({agents})",
+                    arguments,
                 ),
-                SqlStatement(_ADVANCE, (self.form.agent, 1)),
+                SqlStatement(
+                    f"UPDATE replica_devices SET retired_at = ?2 WHERE {changed}", arguments
+                ),
             ]
         )
-        return changed.affected == 1
+        return result.affected > 0
 
     async def is_retired(self, device: Device) -> bool:
         """Whether a device was retired, and not reinstated since."""

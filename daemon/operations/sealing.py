@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from thermocline.sync import Replica
+
 from ..cloud.account import OF_A_CALL, Account, Secret
 from ..cloud.databases import our_errors
 from ..cloud.sealing import is_sealed
@@ -72,6 +74,8 @@ async def invite(scope: Scope, complete: bool = False) -> schemas.Invited:
         raise Conflict(
             "cannot pair: this device does not seal its replicas", hint="run `thermocline seal`"
         )
+    # Only a device with the present key can give it.
+    await replicas.ask(scope.agent, Replica.publish_keys)
     account = await replicas.account(scope.agent)
     pairing = await replicas.sealing.pairing()
     remote = await replicas.remote(scope.agent)
@@ -107,8 +111,7 @@ async def answer(scope: Scope, accept: bool) -> schemas.VisitorAnswered:
         guest = await pairing.decide(accept=accept)
     if accept:
         # It may have been retired.
-        for agent in replicas.sharing(scope.agent):
-            await replicas.ask(agent, lambda replica: replica.retire(guest.device, None))
+        await replicas.ask(scope.agent, lambda replica: replica.retire(guest.device, None))
     return schemas.VisitorAnswered(guest.device, guest.name, accept)
 
 

@@ -124,22 +124,19 @@ async def devices(scope: Scope) -> schemas.DeviceList:
 
 @Operation("POST", "/api/devices/{id}/retire", role="admin")
 async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
-    """Retire a device: deletions no longer wait until it has received them.
+    """Retire a device from the database: deletions no longer wait until it has received them.
 
-    From a sealed replica it cannot read what is written from now on, of any agent.
+    From a sealed replica it cannot read what is written from now on.
     """
     replicas = scope.daemon.replicas
     async with scope.store():
         device = _device_named(await _devices(scope, 0), id)
-        agents = [scope.agent]
         is_sealed = replicas.sealing.is_on and not device.this
         if is_sealed:
-            agents = replicas.sharing(scope.agent)
             remote = await replicas.remote(scope.agent)
             with our_errors():
                 await (await replicas.sealing.keychain()).retire(remote, device.id)
-        for agent in agents:
-            await replicas.ask(agent, lambda replica: replica.retire(device.id, scope.now))
+        await replicas.ask(scope.agent, lambda replica: replica.retire(device.id, scope.now))
         if is_sealed:
             await replicas.publish_keys()
         if device.this:
@@ -159,15 +156,15 @@ async def rejoin(scope: Scope) -> schemas.DeviceRejoined:
     this = replicas.device.id
 
     async def take_in(replica: Replica) -> bool:
-        devices = await replica.devices(this, 0)
-        retired = any(device.id == this and device.retired_at is not None for device in devices)
-        return retired and await replica.retire(this, None)
+        # A device without the present key stays retired: it could not replicate.
+        await replica.publish_keys()
+        return await replica.retire(this, None)
 
     async with scope.store():
         agents = replicas.sharing(scope.agent)
-        rejoined = [await replicas.ask(agent, take_in) for agent in agents]
+        rejoined = await replicas.ask(scope.agent, take_in)
         *_, tally = [await replicas.sync(agent) for agent in reversed(agents)]
-    return schemas.DeviceRejoined(this, any(rejoined), tally.sent, tally.received)
+    return schemas.DeviceRejoined(this, rejoined, tally.sent, tally.received)
 
 
 async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:

@@ -360,25 +360,32 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
     assert seen == [(False, None), (False, None), (True, False)], "it cannot see their keys"
     assert "The new berth is 14" not in lost.texts()
     # Nor after the command that takes it in again, which gives no keys.
-    with pytest.raises(ApiError) as refused:
-        lost.memory.rejoin()
-    assert refused.value.code == "replica_key_missing"
+    for attempt in (lost.memory.rejoin, lost.memory.invite):
+        with pytest.raises(ApiError) as refused:
+            attempt()
+        assert refused.value.code == "replica_key_missing"
+    [retired] = [each for each in one.memory.devices().results if each.retired_at]
+    assert retired.id == lost_id, "it stays retired, and no deletion waits for it"
     pair(one, lost)
     lost.sync()
     assert all(each.can_read for each in one.memory.devices().results)
     assert "The new berth is 14" in lost.texts()
-    # Pairing alone takes it in, as it is told.
-    one.command("devices", "--retire", lost_id)
-    with pytest.raises(ApiError) as refused:
+    # Pairing alone takes it in, as it is told, for agents too that the others have not opened.
+    agents = (AGENT, "cook")
+    for lost.agent in agents:
+        lost.store("The soup is made of fish")
         lost.sync()
-    assert (refused.value.code, "thermocline join" in (refused.value.hint or "")) == (
-        "replica_retired",
-        True,
-    )
+    one.command("devices", "--retire", lost_id)
+    for lost.agent in agents:
+        with pytest.raises(ApiError) as refused:
+            lost.sync()
+        assert refused.value.code == "replica_retired"
+        assert "thermocline join" in (refused.value.hint or "")
     one.store("The berth after that is 15")
     one.sync()
     pair(one, lost)
-    lost.sync()
+    for lost.agent in agents[::-1]:
+        lost.sync()
     assert "The berth after that is 15" in lost.texts()
 
 
