@@ -209,8 +209,12 @@ async def _decoded(call: Call, spelled: dict[str, str]) -> dict[str, Any]:
         return {"body": query_as(request.query, operation.body, spelled)}
     query = query_as(request.query, operation.query or Input, spelled)
     arguments = {} if operation.query is None else {"query": query}
-    if operation.needs_body or (operation.body is not None and request.has_body):
-        arguments["body"] = body_as(await read_body(call), operation.body, spelled)
+    if operation.needs_body or request.has_body:
+        body = await read_body(call)
+        if operation.body is not None:
+            arguments["body"] = body_as(body, operation.body, spelled)
+        elif body:
+            body_as(body, Input, spelled)
     return arguments
 
 

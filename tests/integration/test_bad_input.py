@@ -99,6 +99,8 @@ def test_an_unknown_field_is_refused_in_every_body(call):
         ("PUT", "/api/memory/abcd", {"more": 1}, "more"),
         ("PUT", "/api/tree", {"path": "a", "more": 1}, "more"),
         ("PUT", "/api/kv/k", {"value": "v", "more": 1}, "more"),
+        ("POST", "/api/tree/prune", {"dry_run": True}, "dry_run"),
+        ("DELETE", "/api/kv/k", {"more": 1}, "more"),
     ):
         assert call(method, target, body).refusal() == (400, "invalid", field), target
 
