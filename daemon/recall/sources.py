@@ -215,16 +215,21 @@ def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
     return selecting.where(filters, now)
 
 
-def _passes_unfiltered(filters: Filters, _: float) -> Condition | None:
-    """For sources without any field that a filter could match."""
-    return ("true", ()) if filters == Filters() else None
+def _passes(
+    condition: str = "true", arguments: Callable[[float], Sequence[float]] = lambda _: ()
+) -> Passes:
+    """For sources without any field but a time that a filter could match."""
+
+    def passes(filters: Filters, now: float) -> Condition | None:
+        if filters.beside_time != Filters():
+            return None
+        told, bounds = selecting.told(filters, "created_at")
+        return f"{condition} AND {told}", (*arguments(now), *bounds)
+
+    return passes
 
 
-def _passes_if(condition: str, arguments: Callable[[float], Sequence[float]]) -> Passes:
-    """For sources without such a field, but with a condition of the time."""
-    return lambda filters, now: (condition, arguments(now)) if filters == Filters() else None
-
-
+_BY_TIME: Final = _passes()
 MEMORIES: Final = Source(
     name="memory",
     table="memories",
@@ -252,9 +257,7 @@ MEMORIES: Final = Source(
 )
 
 
-def _records(
-    kind: RecordKind[Any], columns: str, passes: Passes = _passes_unfiltered, **more: Any
-) -> Source:
+def _records(kind: RecordKind[Any], columns: str, passes: Passes = _BY_TIME, **more: Any) -> Source:
     """The source of the records of a kind with a projection, each with a vector."""
     projection = kind.projection
     assert projection is not None
@@ -284,24 +287,26 @@ PAIRS: Final = _records(
 
 def _passes_below(filters: Filters, _: float) -> Condition | None:
     """Files have no category: a filter by category without paths selects no files."""
-    if filters == Filters(place=filters.place) and filters.place is not None:
-        return _PLACES.get(filters.place)
-    if not filters.paths:
-        return _passes_unfiltered(filters, _)
-    if msgspec.structs.replace(filters, category=None, paths=()) != Filters():
+    told, bounds = selecting.told(filters, "(SELECT mtime FROM files WHERE id = file) / 1e9")
+    filters = filters.beside_time
+    if filters == Filters(place=filters.place):
+        return None if filters.place == "chat" else (f"{_PLACES[filters.place]} AND {told}", bounds)
+    if not filters.paths or msgspec.structs.replace(filters, category=None, paths=()) != Filters():
         return None
-    condition = (
+    below = (
         "file IN (SELECT files.id FROM files, json_each(?) AS one WHERE files.path = one.value"
         " OR substr(files.path, 1, length(one.value) + 1) = one.value || '/')"
     )
-    return condition, (msgspec.json.encode([path.rstrip("/") for path in filters.paths]).decode(),)
+    paths = msgspec.json.encode([path.rstrip("/") for path in filters.paths]).decode()
+    return f"{below} AND {told}", (paths, *bounds)
 
 
 # Other files than the agent's own have whole paths.
 _OWN_FILES: Final = "(SELECT substr(path, 1, 1) <> '/' FROM files WHERE id = file)"
-_PLACES: Final[Mapping[str, Condition]] = {
-    "memory": (_OWN_FILES, ()),
-    "custom": (f"NOT {_OWN_FILES}", ()),
+_PLACES: Final[Mapping[str | None, str]] = {
+    None: "true",
+    "memory": _OWN_FILES,
+    "custom": f"NOT {_OWN_FILES}",
 }
 CHUNKS: Final = Source(
     name="file",
@@ -336,7 +341,7 @@ EXPERIENCES: Final = _records(
         access_count="use_count - 1",
         importance="success_score",
     ),
-    _passes_if(experiences.NOT_FADED, experiences.not_faded),
+    _passes(experiences.NOT_FADED, experiences.not_faded),
     depth=0.25,
 )
 
@@ -349,7 +354,7 @@ def _own(name: str, plural: str, encoded: str = "", **columns: str) -> Source:
         index=index,
         columns=_columns(updated_at="created_at", **columns),
         text=agent_entries.TEXT[plural],
-        passes=_passes_unfiltered,
+        passes=_BY_TIME,
         show=agent_entries.shown_by(plural),
         count=partial(agent_entries.count, name=plural),
         encoded=encoded,
@@ -377,7 +382,7 @@ ENTITIES: Final = Source(
     columns=_columns(access_count="mentions"),
     text="text",
     # A name and its type alone (`Entity.summary`) answer nothing.
-    passes=_passes_if(
+    passes=_passes(
         "(mentions > 1 OR updated_at > ?) AND (text GLOB '*): *' OR text GLOB '*, also *')",
         lambda now: (now - entities.FADES_AFTER,),
     ),

@@ -50,6 +50,7 @@ class RecallBody(FilterFields, kw_only=True):
     its rank. With `reinforce` false the question leaves no trace. A URL has no `weights`; at least
     one of them is above 0.
 
+    `since` and `until` limit the answers of every source; with another filter only memories answer.
     `session` limits the question to what that session sees.
     `llm_endpoint` needs the role `write`, and mode `llm`. `user`, Tiny Claw's `userId`,
     names the agent in place of `agent`; `default-user` is the default.

@@ -1,6 +1,7 @@
 """One list of results over all sources, which every way of asking answers alike."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,20 @@ def test_the_limits_are_those_of_the_whole_list(workshop):
     assert sum(len(one["text"]) for one in few["results"]) <= 120
     [first] = workshop.ok("POST", "/api/recall", {"query": QUERY, "max_tokens": 1})["results"]
     assert first == every[0]
+
+
+def test_a_time_filters_every_source_and_other_filters_leave_memories(workshop):
+    def found(**filters: Any) -> set[str]:
+        body = {"query": QUERY, "limit": 20, **filters}
+        return {one["source"] for one in workshop.ok("POST", "/api/recall", body)["results"]}
+
+    every = found()
+    assert len(every) == 8
+    for wider in ({"include": ["merged", "expired"]}, {"since": "1d"}, {"until": time.time() + 60}):
+        assert found(**wider) == every, wider
+    for narrower in ({"since": time.time() + 60}, {"until": "1d"}):
+        assert found(**narrower) == set(), narrower
+    assert found(since="1d", category="yard") == found(category="yard") == {"memory"}
 
 
 def test_the_full_answer_has_the_record_of_each_source_beside_the_lean_one(workshop):

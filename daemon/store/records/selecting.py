@@ -62,6 +62,11 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     merged: bool = False
     expired: bool = False
 
+    @property
+    def beside_time(self) -> Filters:
+        """The conditions that only memories and files can meet: all items have a time."""
+        return msgspec.structs.replace(self, since=None, until=None, merged=False, expired=False)
+
 
 def page(
     db: sqlite3.Connection,
@@ -163,6 +168,13 @@ _BELOW: Final = (
 )
 
 
+def told(filters: Filters, column: str) -> tuple[str, Sequence[float]]:
+    """The SQL condition for the time in a column, and its arguments."""
+    bounds = ((">=", filters.since), ("<=", filters.until))
+    used = {f"{column} {sign} ?": time for sign, time in bounds if time is not None}
+    return " AND ".join(["true", *used]), [*used.values()]
+
+
 def where(filters: Filters, now: float) -> tuple[str, list[Any]]:
     """The SQL condition for `filters` and its arguments. Values never become SQL text."""
     types, events, url, target = filters.types, filters.events, filters.url, filters.merged_into
@@ -186,8 +198,7 @@ def where(filters: Filters, now: float) -> tuple[str, list[Any]]:
         (filters.standing is True, "standing", ()),
         (filters.standing is False, "NOT standing", ()),
         (filters.tier is not None, f"{_SCORE} >= ? AND {_SCORE} < ?", (low, high)),
-        (filters.since is not None, "created_at >= ?", (filters.since,)),
-        (filters.until is not None, "created_at <= ?", (filters.until,)),
+        (True, *told(filters, "created_at")),
         (filters.min_importance is not None, "importance >= ?", (filters.min_importance,)),
         (
             target is not None,
