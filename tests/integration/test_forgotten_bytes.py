@@ -117,7 +117,9 @@ def test_copies_that_the_daemon_keeps_of_its_own_files_lose_it_too(
 ):
     daemon = make_daemon().start()
     call = calls_of(daemon)
-    key = call.store(TEXT, importance=1.0, pinned=True)["id"]
+    earlier = f"The {WORD} vault in Basel is still closed"
+    key = call.store(earlier, importance=1.0, pinned=True)["id"]
+    call.ok("PUT", f"/api/memory/{key}", {"text": TEXT})
     folder = daemon.folder()
     daemon.stop()
     with closing(sqlite3.connect(folder / "memory.db")) as db:
@@ -125,7 +127,8 @@ def test_copies_that_the_daemon_keeps_of_its_own_files_lose_it_too(
     before = folder / "before-rebuild-20260101T000000Z"
     before.mkdir()
     (before / "warm-memory.json").write_text(f'[{{"text": "{TEXT}", "kept": "other things"}}]')
-    (folder / "MEMORY.md.changed-20260101T000000Z").write_text(f"- {TEXT}\n- my own line\n")
+    copy = f"- {TEXT}\n- {earlier}\n- my own line\n"
+    (folder / "MEMORY.md.changed-20260101T000000Z").write_text(copy)
     mine = folder / "memory" / "2026-01-01.md"
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("a note of mine\n")

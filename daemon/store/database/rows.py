@@ -246,11 +246,12 @@ def _own_birth(tx: Transaction, row: Row) -> float:
 def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:
     """Store a version and update what is derived from it, without history or outbox."""
     live = kind.lives(after)
-    if not live:
-        erase(tx, kind, after.id)
     kind.table.store(tx, before, after, live=live)
     if kind.applied is not None:
         kind.applied(tx, before, after)
+    # `applied` reads the earlier versions.
+    if not live:
+        erase(tx, kind, after.id)
 
 
 def mark(tx: Transaction, kind: Kind, key: str, seen: Row | None, base: int | None) -> None:

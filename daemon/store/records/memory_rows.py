@@ -55,6 +55,9 @@ _INSERT: Final = (
 # What `_row` reads.
 _ROW: Final = f"id, {', '.join(_COLUMNS[:-2])}"
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
+_EARLIER_TEXTS: Final = (
+    "SELECT DISTINCT data ->> 'text' FROM history WHERE kind = ? AND id = ? AND data IS NOT NULL"
+)
 _AT_TAGS, _AT_METADATA, _AT_DATA = map(_ROW_NAMES.index, ("tags", "metadata", "data"))
 _NO_METADATA = "{}"
 _AT_ONCE: Final = 500
@@ -403,7 +406,11 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
                 uses.recount(tx, was)
             memory = memory_of(before)
             if not memory.expired(tx.now):
-                tx.forgotten.append(DeletedMemory(memory.text, memory.group, memory.category))
+                earlier = column(tx.db, _EARLIER_TEXTS, KIND.name, after.id)
+                tx.forgotten += [
+                    DeletedMemory(text, memory.group, memory.category)
+                    for text in dict.fromkeys((memory.text, *earlier))
+                ]
         return
     into = after.data.get("merged_into")
     tree_rows.ensure(tx, after.data.get("category", DEFAULT_CATEGORY))
