@@ -339,9 +339,14 @@ async def put_back(
         return [_as_it_is(tx.db, *row) for row in changed]
 
     async with scope.store() as store:
+        # The last change may be in a file only, and is to be undone there.
+        if by is not None or kind == notes.KIND.name:
+            await scope.daemon.workspaces.keep_all([store])
         if dry_run:
             return schemas.Undone(await store.write(preview), done=False)
         changed = await store.write(apply)
+        if any(of_kind == notes.KIND.name for of_kind, *_ in changed):
+            await scope.daemon.workspaces.keep_all([store])
         await store.eraser.erase_now()
         lines = {(kind, key) for kind, key, _ in changed if kind in undo.FILED}
         await scope.daemon.agent_files.remove(store, lines)

@@ -69,6 +69,13 @@ def test_a_note_reaches_another_device_and_so_do_its_changes(two):
     assert meet(one, other)[NOTE] == "again\n"
 
 
+def test_undoing_the_latest_edit_of_a_note_changes_its_file_at_once(two):
+    one, _ = two
+    one.write_note(NOTE, MEALS + "tea\n")
+    one.memory.undo(id=f"memory/{NOTE}", kind="note")
+    assert one.read_note(NOTE) == MEALS
+
+
 def test_what_two_devices_added_is_in_both(two):
     one, other = two
     one.write_note(NOTE, MEALS + "tea\n")
