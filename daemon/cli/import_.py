@@ -237,7 +237,13 @@ class _Sending:
         for entry in memories:
             imported = (entry.fields.get("data") or {}).get("imported")
             places.append(f"{entry.place}: {str((imported or entry.fields).get('id', ''))[:80]}")
-        self._ask(request, self._agent, places)
+        try:
+            self._ask(request, self._agent, places)
+        except ApiError as error:
+            # The name of another system's agent may be no agent id.
+            if not self._agent or error.status != 400:
+                raise
+            self.reports[self._agent].note(f"{some[0].place}: {error}")
         self._sent += len(some)
         if sys.stderr.isatty():
             print(f"\r{self._sent:,} entries", end="", file=sys.stderr, flush=True)

@@ -23,7 +23,7 @@ from ..importers.systems import evoclaw
 from ..language.extraction.extraction import extract_turns
 from ..language.secrets import cleared, without_secrets
 from ..language.speech import Turn
-from ..memory.checks import check_text
+from ..memory.checks import check_text, is_agent, shown
 from ..memory.experiences import Experience
 from ..memory.records import OBSERVED, USER_STATED, Memory
 from ..schemas.sync import ImportBody, Imported, OtherAgent, ReadPart
@@ -245,7 +245,10 @@ class _Import:
         account = await account_of(self._scope, self._request.url, self._request.token)
         agent = self._scope.agent
         tables = await self._scope.daemon.databases.evoclaw(account, agent)
-        self._others = [OtherAgent(n, account.url) for n in tables.agents if n != agent]
+        others = [name for name in tables.agents if name != agent]
+        self._others = [OtherAgent(name, account.url) for name in others if is_agent(name)]
+        unfit = (shown(name) for name in others if not is_agent(name))
+        self.done.note("agents", *(f"cannot use {name} as an agent id" for name in unfit))
         memories = evoclaw.memories(tables.memories, self._scope.now, self.done)
         parts: list[Callable[[Intake], None]] = []
         if (critical := tables.critical) is not None:

@@ -293,7 +293,7 @@ def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(daemon, 
             (critical,),
             *(
                 (insert, (f"m{number}", agent, f"fact {number} of {agent}"))
-                for number, agent in enumerate(("default", "default", "ada"))
+                for number, agent in enumerate(("default", "default", "ada", "b/c"))
             ),
             ("INSERT INTO critical_state VALUES ('default', ?, 1700000000)", (state,)),
         )
@@ -302,11 +302,14 @@ def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(daemon, 
     taken = shell.json(*words)
     assert taken["stored"] == {"category": 1, "hot": 2, "memory": 2}
     assert [other["agent"] for other in taken["others"]] == ["ada"]
-    assert taken["left_out"] == ["critical_state: unknown key 'odd'"]
+    assert taken["left_out"] == [
+        "agents: cannot use 'b/c' as an agent id",
+        "critical_state: unknown key 'odd'",
+    ]
     assert texts(shell) == {"m0": "fact 0 of default", "m1": "fact 1 of default"}
     assert shell.json("get", "m0")["access_count"] == 2
     assert shell.json(*words)["stored"] == {}
-    asyncio.run(fill((insert, ("m3", "default", "a late fact"))))
+    asyncio.run(fill((insert, ("late", "default", "a late fact"))))
     shell.run("update", "m0", "--text", "changed here")
     assert shell.json(*words)["stored"] == {"memory": 1}
     assert texts(shell)["m0"] == "changed here"

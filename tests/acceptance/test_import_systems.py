@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shells import Shell
+from shells import Shell, run
 
 from thermocline.daemon.cli.import_ import SYSTEMS
 from thermocline.daemon.importers import source
@@ -369,6 +369,18 @@ def test_the_only_agent_of_a_workspace_is_imported_into_the_named_one(shell, tmp
     written(workspace / "memory" / "scout" / "warm-memory.json", fact)
     refusal = shell.run("--agent-id", "nobody", "import", workspace, code=1).stderr
     assert "give one of default, scout, or the folder of one as PATH" in refusal
+
+
+def test_an_agent_whose_name_cannot_be_one_here_is_left_out_and_the_others_are_not(shell, tmp_path):
+    path = built("evoclaw")(tmp_path)
+    with closing(sqlite3.connect(path)) as db:
+        row = ("c2", "a/b", "The attic is dry", "house", 0.5, 1_700_000_000, 0)
+        db.execute("INSERT INTO cold_memories VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        db.execute("UPDATE cold_memories SET agent_id = 'lodger' WHERE id = 'c1'")
+        db.commit()
+    printed = json.loads(run(f"--socket={shell.socket}", "--json", "import", path).stdout)
+    assert printed["agents"]["lodger"]["stored"]["memory"] == 1
+    assert "cannot use 'a/b' as an agent id" in str(printed["agents"]["a/b"]["left_out"])
 
 
 def test_a_byte_order_mark_is_no_part_of_a_text(shell, tmp_path):
