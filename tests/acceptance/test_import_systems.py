@@ -87,7 +87,7 @@ CASES: list[tuple[str, Callable[[Path], Path], int, str, str]] = [
     ("texts", copied("texts.jsonl"), 2, "how is the sauna lit?", "birch"),
     ("claude-code", copied("claude-code"), 3, "when does the ferry leave?", "half past six"),
     ("codex", copied("codex"), 3, "what does the lock keeper want at dawn?", "coffee"),
-    ("tinyclaw", built("tinyclaw"), 4, "which way does the windmill turn?", "left"),
+    ("tinyclaw", built("tinyclaw"), 5, "which way does the windmill turn?", "left"),
     ("tinyclaw", copied("tinyclaw"), 4, "how heavy is the anvil?", "eighty kilos"),
     ("scalyclaw", built("scalyclaw"), 2, "when does Petra prune the vineyard?", "February"),
     ("profclaw", built("profclaw"), 1, "how much honey did the beehive give?", "eleven"),
@@ -527,7 +527,7 @@ def test_a_damaged_database_gives_what_can_be_read(shell, tmp_path):
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     taken = shell.json("import", str(path))
-    assert 0 < taken["stored"]["memory"] < 44
+    assert 0 < taken["stored"]["memory"] < 45
     assert any("damaged after" in line for line in taken["left_out"])
     path.write_bytes(content[:2000])
     _, err = shell.run("import", str(path), "--format", "tinyclaw", code=1)
@@ -546,7 +546,7 @@ def test_a_locked_database_is_read_with_what_is_still_in_its_log(shell, tmp_path
         taken = shell.json("import", str(path))
     finally:
         db.close()
-    assert taken["stored"] == {"memory": 5}
+    assert taken["stored"] == {"memory": 6}
     assert "mill: brick" in {one["text"] for one in listed(shell)}
 
 

@@ -41,6 +41,13 @@ _TABLES: Final = {
         FROM t""",
         "turn",
     ),
+    # The summaries of older messages, which the engine may no longer have.
+    "compactions": SelectedTable(
+        f"""SELECT joined('compaction', id) AS key, summary AS text, 'episodic' AS type,
+            'task_completed' AS event, {_ACTOR}, 'episodes' AS category,
+            seconds(created_at) AS created_at
+        FROM t"""
+    ),
 }
 
 
