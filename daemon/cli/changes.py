@@ -268,7 +268,7 @@ VERBS: Final = {
     "history": Verb(
         Form("[ID]", _history),
         options=f"""
-        ID              of a memory; default: the latest changes of all
+        ID              of a memory; default: the latest changes of all, or of KIND
         {_KIND}
         --conflicts     only values that lost to another device's change
         --limit N       maximum number (default 20)""",

@@ -127,8 +127,9 @@ async def use(scope: Scope, id: str) -> schemas.ExperienceView:
 @Operation("DELETE", "/api/experiences/{id}", role="write")
 async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:
     """Delete an experience for good."""
-    await scope.write(lambda tx: experiences.EXPERIENCES.delete(tx, id))
-    return schemas.ExperienceDeleted(id)
+    return schemas.ExperienceDeleted(
+        await scope.write(lambda tx: experiences.EXPERIENCES.delete(tx, id))
+    )
 
 
 @Operation("POST", "/api/experiences/prune", role="write")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Final
@@ -16,7 +16,7 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
 from ..maintenance.tidying import tidy
 from ..memory.agent_files import EPISODES, REFLECTIONS
-from ..memory.records import Memory, Undoing
+from ..memory.records import Memory, Undoing, name_key
 from ..schemas import memory as schemas
 from ..schemas.common import CategoryPath, KindName, MemoryId, Position, Time, Words
 from ..store import apply, erasure, undo
@@ -25,10 +25,21 @@ from ..store.database import rows
 from ..store.database.rows import Kind
 from ..store.database.transaction import Transaction
 from ..store.kinds import KINDS, kind_of
-from ..store.records import history, key_values, memories, memory_rows, merging, notes
+from ..store.records import (
+    entity_rows,
+    history,
+    key_values,
+    memories,
+    memory_rows,
+    merging,
+    notes,
+)
+from ..store.records.entities import canonical
+from ..store.records.experiences import EXPERIENCES
 from ..store.records.history import Version
 from ..store.records.memory_rows import fetch
 from ..store.records.selecting import Filters, where
+from ..store.records.sessions import SESSIONS, named
 from .operation import Operation, Scope
 from .views import memory_view, view_of
 
@@ -254,17 +265,18 @@ _RECORDED: Final = tuple(name for name, kind in KINDS.items() if kind.history)
 @Operation("GET", "/api/history")
 async def list_versions(
     scope: Scope,
-    kind: KindName = "memory",
+    kind: KindName | None = None,
     id: str | None = None,
     conflicts: bool = False,
     limit: Annotated[int, Meta(ge=1, le=500)] = 50,
 ) -> schemas.VersionList:
     """List versions that were replaced, and values that lost a conflict.
 
-    Those of one row, by its kind and id, or the latest of all rows. With `conflicts` only values
-    that were lost because another device changed the same field.
+    Those of one row, by its id and kind (default memory), or the latest of all rows of a kind, or
+    of all kinds. With `conflicts` only values that were lost because another device changed the
+    same field.
     """
-    of_kind = _kind(kind)
+    of_kind = _kind(kind or memory_rows.KIND.name)
 
     def read(db: sqlite3.Connection) -> schemas.VersionList:
         device: str | UnsetType = UNSET
@@ -274,7 +286,7 @@ async def list_versions(
             if (row := of_kind.load(db, key)) is not None:
                 device = row.clocks.latest[1]
         else:
-            versions = history.latest(db, limit, conflicts=conflicts)
+            versions = history.latest(db, limit, kind, conflicts=conflicts)
         shown = (
             version for version in versions if version.why == history.CONFLICT or not conflicts
         )
@@ -368,6 +380,14 @@ def _kind(name: str) -> Kind:
     return KINDS[name]
 
 
+# What callers name a row by, apart from its id.
+_RESOLVED: Final[Mapping[str, Callable[[sqlite3.Connection, str], str]]] = {
+    entity_rows.KIND.name: lambda db, name: canonical(db, name_key(name)),
+    EXPERIENCES.kind.name: lambda db, key: EXPERIENCES.get(db, key).id,
+    SESSIONS.kind.name: lambda db, key: named(db, key).id,
+}
+
+
 def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
     if kind.name == memory_rows.KIND.name:
         try:
@@ -377,9 +397,10 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
                 raise
             text = f"'{key}' was forgotten, with all its versions: it cannot come back"
             raise NotFound(text, field="id") from error
-    if kind.load(db, key) is None:
+    resolved = _RESOLVED[kind.name](db, key) if kind.name in _RESOLVED else key
+    if kind.load(db, resolved) is None:
         raise NotFound(f"no {kind.name} is called '{key}'", field="id")
-    return key
+    return resolved
 
 
 def _version(db: sqlite3.Connection, version: Version) -> schemas.VersionView:

@@ -15,10 +15,12 @@ def test_an_experience_is_added_observed_found_used_and_pruned(shell, tmp_path):
     assert "the deploy hangs" in shell.out("retrieve", "why does the deploy hang")
     assert shell.out("experiences", "use", made).startswith("used 2 times")
     assert json.loads(shell.out("experiences", "show", made))["solution"] == "restart the queue"
+    undone = shell.out("undo", made[:4], "--kind", "experience")
+    assert undone == f"experience {made}: put back\n"
     assert "would prune 0 experiences, 1 left" in shell.out("experiences", "prune", "--dry-run")
     assert "pruned 1 experience, 0 left" in shell.out("experiences", "prune", "--min-weight", "1")
     assert shell.out("experiences") == ""
-    assert shell.out("experiences", "delete", made) == f"deleted {made}\n"
+    assert shell.out("experiences", "delete", made[:8]) == f"deleted {made}\n"
     talk = tmp_path / "talk.json"
     text = "Decision: we use Postgres for the billing data."
     talk.write_text(json.dumps([{"role": "user", "content": text}]))
@@ -47,9 +49,9 @@ def test_a_session_from_its_start_to_its_end(shell):
     assert shell.out("sessions", "list", "--status", "active") == ""
     (archived,) = shell.json("sessions", "list", "--status", "archived")["sessions"]
     assert (archived["id"], archived["status"]) == (key, "archived")
-    shell.out("undo", key, "--kind", "session")
+    shell.out("undo", "release", "--kind", "session")
     assert "pond-2" in shell.out("retrieve", "the site", "--session", key)
-    assert shell.json("sessions", "show", key)["status"] == "active"
+    assert shell.json("sessions", "show", key[:4])["status"] == "active"
     # A name stands for a session where only one has it.
     second = shell.out("sessions", "start", "release").strip()
     assert [one["id"] for one in shell.json("sessions")["sessions"]] == [second, key]
@@ -79,6 +81,9 @@ def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_
     assert "Marta Silva" in shell.out("graph", "--limit", "50")
     assert "Marta Silva" in shell.out("retrieve", "where does Marta live?")
     assert shell.out("graph", "marta", "--no-alias", "Marta").startswith("Marta (person)")
+    assert "entity marta silva" in shell.out("history", "Marta Silva", "--kind", "entity")
+    shell.out("undo", "Marta Silva", "--kind", "entity")
+    assert shell.out("graph", "marta").startswith("Marta Silva (person, also Marta)")
 
 
 def test_a_name_in_a_stored_memory_is_named_and_one_in_none_is_not_found(shell):

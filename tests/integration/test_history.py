@@ -84,6 +84,8 @@ def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call):
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Vega"})
     [version] = versions(call, "identity/agent_name", "hot")
     assert version["data"]["value"] == "Nova"
+    latest = call.ok("GET", "/api/history?kind=hot")["results"]
+    assert [one["id"] for one in latest] == ["identity/agent_name"]
     undo(call, kind="hot", id="identity/agent_name")
     assert call.ok("GET", "/api/hot")["state"]["identity"]["agent_name"] == "Nova"
 

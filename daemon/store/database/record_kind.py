@@ -10,16 +10,18 @@ import msgspec
 
 from thermocline.sync import Fields, Row
 
-from ...errors import NotFound
+from ...errors import Conflict, NotFound
 from ...memory.checks import check_data, check_short, check_text, check_time
 from . import full_text, rows
-from .connection import scalar, to_json, upsert
+from .connection import column, scalar, to_json, upsert
 from .rows import Kind
 from .transaction import IndexEntry, Transaction
 
 T = TypeVar("T", bound=msgspec.Struct)
 # Called with a value that another device or program wrote and the name of its field.
 Check = Callable[[Any, str], object]
+# The characters that a shortened id has at least.
+SHORTEST_PREFIX: Final = 4
 # Received values are not cut: other devices may allow longer texts.
 _ANY_SIZE: Final = 1 << 62
 
@@ -62,6 +64,7 @@ class RecordKind(Generic[T]):
         checks: by field, what refuses a value that came from elsewhere. Times are always checked.
         projection: the table of the records that recall finds, if it finds any.
         emits: whether `put` and `delete` emit the events `NAME.stored` and `NAME.deleted`.
+        shortened: whether ids are random, so that their beginning may name a record.
         **kind: more of `Kind`.
     """
 
@@ -75,11 +78,13 @@ class RecordKind(Generic[T]):
         checks: Mapping[str, Check] | None = None,
         projection: Projection | None = None,
         emits: bool = False,
+        shortened: bool = False,
         **kind: Any,
     ) -> None:
         self._struct, self._missing, self._field = struct, missing, field
         self._key, *self._fields = struct.__struct_fields__
         self._emits = emits
+        self._shortened = shortened
         self._checks: dict[str, Check] = {
             field_name: _check_time
             for field_name in self._fields
@@ -107,8 +112,16 @@ class RecordKind(Generic[T]):
         return None if row is None else self.of(key, row.data)
 
     def get(self, db: sqlite3.Connection, key: str) -> T:
-        """The record with this id; `NotFound` if it does not exist."""
-        if (record := self.find(db, key)) is None:
+        """The record with this id, which may be shortened; `NotFound` if it does not exist."""
+        record = self.find(db, key)
+        if record is None and self._shortened and len(key) >= SHORTEST_PREFIX:
+            between = "SELECT id FROM rows WHERE kind = ? AND live AND id > ? AND id < ? LIMIT 2"
+            alike = column(db, between, self.kind.name, key, f"{key}\U0010ffff")
+            if len(alike) > 1:
+                message = f"cannot tell which {self.kind.name} '{key}' is: several begin so"
+                raise Conflict(message, field=self._field)
+            record = self.find(db, alike[0]) if alike else None
+        if record is None:
             raise NotFound(self._missing.format(key), field=self._field)
         return record
 
@@ -164,12 +177,13 @@ class RecordKind(Generic[T]):
             tx.emit(f"{self.kind.name}.stored", id=key)
         return record
 
-    def delete(self, tx: Transaction, key: str) -> None:
-        """Delete a record; `NotFound` if it does not exist."""
-        self.get(tx.db, key)
+    def delete(self, tx: Transaction, key: str) -> str:
+        """Delete a record; return its id. `NotFound` if it does not exist."""
+        key = getattr(self.get(tx.db, key), self._key)
         rows.write(tx, self.kind, key, None)
         if self._emits:
             tx.emit(f"{self.kind.name}.deleted", id=key)
+        return key
 
     def text_of_row(self) -> str:
         """SQL, of a row of the projection: the texts of its record that are indexed."""

@@ -80,6 +80,7 @@ EXPERIENCES: Final = RecordKind(
     "experience",
     Experience,
     missing="no experience has the id '{}'",
+    shortened=True,
     checks={"intent": is_text, "solution": is_json, "user": is_short},
     projection=Projection(
         table="experiences",

@@ -66,11 +66,12 @@ def versions(db: sqlite3.Connection, kind: Kind, key: str, limit: int = 100) -> 
     return read(db, "kind = ? AND id = ? ORDER BY number DESC LIMIT ?", kind.name, key, limit)
 
 
-def latest(db: sqlite3.Connection, limit: int, *, conflicts: bool = False) -> list[Version]:
-    """The versions replaced last; with `conflicts`, only values lost in conflicts."""
-    if conflicts:
-        return read(db, "why = ? ORDER BY number DESC LIMIT ?", CONFLICT, limit)
-    return read(db, "1 ORDER BY number DESC LIMIT ?", limit)
+def latest(
+    db: sqlite3.Connection, limit: int, kind: str | None = None, *, conflicts: bool = False
+) -> list[Version]:
+    """The versions replaced last, of one kind or all; with `conflicts`, only lost values."""
+    where = "kind = coalesce(?, kind) AND why = coalesce(?, why) ORDER BY number DESC LIMIT ?"
+    return read(db, where, kind, CONFLICT if conflicts else None, limit)
 
 
 def replaced(

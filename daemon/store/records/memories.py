@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
@@ -16,6 +15,7 @@ from ...memory.records import DEFAULT_CATEGORY, Memory
 from ...memory.scoring import score_of, tier_of
 from ..database import rows
 from ..database.connection import column, to_json
+from ..database.record_kind import SHORTEST_PREFIX
 from ..database.transaction import Transaction
 from . import merging, tree_rows, uses
 from .memory_rows import (
@@ -29,8 +29,6 @@ from .memory_rows import (
     to_row,
 )
 from .merging import merged_fields
-
-SHORTEST_PREFIX: Final = 4
 
 
 def find(db: sqlite3.Connection, key: str) -> Memory:

@@ -22,6 +22,7 @@ SESSIONS: Final = RecordKind(
     missing="no session has the id or name '{}'",
     field="session",
     checks={"name": is_short},
+    shortened=True,
     liveness_fields=("created_at",),
 )
 
@@ -36,7 +37,7 @@ def page(
 
 
 def named(db: sqlite3.Connection, key: str) -> Session:
-    """The session with this id or name; `NotFound`, or `Conflict` if several have the name."""
+    """The session with this id, whole or shortened, or name; `NotFound` or `Conflict`."""
     if (session := SESSIONS.find(db, key)) is not None:
         return session
     alike = SESSIONS.select(db, "data ->> 'name' = :name AND :name <> ''", name=key)
