@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from getpass import getpass
 from pathlib import Path
@@ -25,7 +25,7 @@ from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..runtime import atomic
 from ..runtime.places import default_state_dir
 from .account import Account, Secret, account_of, complete, without_token
-from .archive import is_sealed
+from .archive import check_sealed, is_sealed
 from .databases import connect, our_errors
 from .join import Outcome, Restorer, RestoreRequest, give_keys
 from .sealing import load_keychain
@@ -54,18 +54,19 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
 
     async def unseal() -> Restored:
         keychain = load_keychain(request.state_dir, lambda: "", os.environ)
-        header = keychain.header_of(file)
+        entries, has_keys = keychain.entries_of(file), keychain.ring is not None
         opener = keychain
-        if not keychain.has_epoch(header.epoch):
+        if not keychain.opens(entries):
             # Those of this device, when it restores into another folder.
             usual = Path(default_state_dir(os.environ))
             opener = load_keychain(usual, lambda: "", os.environ)
-            if request.recovery_key is not None or not opener.has_epoch(header.epoch):
+            if request.recovery_key is not None or not opener.opens(entries):
+                check_sealed(file)
                 opener = keychain
-                await _ask(keychain, header.recovery, request)
+                await _ask(keychain, entries, request)
         opened = partial(opener.unsealed, file)
         restored = await restore_file(file, request, rules=rules, say=say, opened=opened)
-        if opener is keychain:
+        if opener is keychain and not has_keys:
             await keychain.save()
             give_keys(request.state_dir)
         return restored
@@ -103,9 +104,9 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
         progress.end()
         # Those in the state folder, else by the recovery key.
         keychain = await asyncio.to_thread(load_keychain, request.state_dir, lambda: "", os.environ)
-        present, known = await keychain.epochs(remote)
-        if present not in known.values():
-            await _ask(keychain, await keychain.recovery_entry(remote), request)
+        entries = await keychain.entries(remote)
+        if not keychain.opens(entries):
+            await _ask(keychain, entries, request)
         return keychain
 
     def in_process(replica: Replica, keyring: bytes) -> ProcessReplica:
@@ -133,16 +134,16 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
             await usage.save(at_once=True)
 
 
-async def _ask(keychain: Keychain, listed: RosterEntry | None, request: RestoreRequest) -> None:
+async def _ask(keychain: Keychain, entries: Sequence[RosterEntry], request: RestoreRequest) -> None:
     """Open the keys with the recovery key of the call, or with what a person types."""
     if request.recovery_key is not None:
-        await keychain.recover(listed, request.recovery_key)
+        await keychain.recover(entries, request.recovery_key)
         return
     if not _can_ask():
         raise InvalidInput("cannot restore: it is sealed", hint=_NAME_KEY)
     for left in reversed(range(3)):
         try:
-            await keychain.recover(listed, getpass("recovery key: ", sys.stderr))
+            await keychain.recover(entries, getpass("recovery key: ", sys.stderr))
         except InvalidInput as error:
             if not left:
                 raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -21,7 +21,7 @@ from thermocline.sync.sealing import keyring, roster, sealed_file
 from thermocline.sync.sealing.cipher import Unsealable, decode, encode, public_key, unwrap, wrap
 from thermocline.sync.sealing.keyring import Keyring, RosterEntry
 from thermocline.sync.sealing.roster import KeyHolder
-from thermocline.sync.sealing.sealed_file import SealedHeader, UnsealedFile
+from thermocline.sync.sealing.sealed_file import UnsealedFile
 from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 
 from ..errors import Conflict, InvalidInput, StoreDamaged
@@ -138,7 +138,8 @@ class Keychain:
             if stored is not None and stored.is_published and not ring.follows(stored.ring):
                 raise Conflict(
                     "cannot take these keys: this device has those of another owner",
-                    hint=f"move {self._state_dir / RING_FILE} away first, if they are not needed",
+                    hint=f"move {self._state_dir / RING_FILE} away first, if they are not needed,"
+                    " or use another state folder",
                 )
             await self._store(_StoredKeys(ring))
 
@@ -156,16 +157,23 @@ class Keychain:
         own = {self._device(): ring.epoch}
         return present, known | own | {each.device: each.epoch for each in signed}
 
-    async def recovery_entry(self, remote: Remote) -> RosterEntry | None:
-        """The keys on a remote for the recovery key, whoever put them there."""
-        listed = (each for each in await roster.read(remote) if each.device == keyring.RECOVERY)
-        return next(listed, None)
+    async def entries(self, remote: Remote) -> list[RosterEntry]:
+        """The keys on a remote for each device and the recovery key, whoever put them there."""
+        return await roster.read(remote)
 
-    async def recover(self, listed: RosterEntry | None, recovery_key: str) -> None:
+    def opens(self, entries: Sequence[RosterEntry]) -> bool:
+        """Whether this device has the latest of the keys that are in these entries."""
+        ring, latest = self.ring, max((each.epoch for each in entries), default=0)
+        return ring is not None and any(
+            each.epoch == latest and keyring.is_signed(ring, each) for each in entries
+        )
+
+    async def recover(self, entries: Sequence[RosterEntry], recovery_key: str) -> None:
         """Take the owner's keys by the recovery key, and keep them in memory.
 
         `InvalidInput`: it is mistyped, or another one, or there are no keys for one.
         """
+        listed = next((each for each in entries if each.device == keyring.RECOVERY), None)
         if listed is None:
             raise InvalidInput(
                 "cannot use a recovery key: nothing is sealed for one here", hint=_NO_ENTRY
@@ -180,16 +188,14 @@ class Keychain:
         """Seal a stream. `Conflict` without keys. Blocking."""
         return sealed_file.sealed(self.needed(), content)
 
-    def header_of(self, file: Path) -> SealedHeader:
-        """What a sealed file says of itself; `StoreDamaged` if it is damaged. Blocking."""
+    def entries_of(self, file: Path) -> list[RosterEntry]:
+        """The keys in a sealed file for the recovery key; `StoreDamaged`. Blocking."""
         try:
             with file.open("rb") as content:
-                return sealed_file.header_of(content)
+                listed = sealed_file.header_of(content).recovery
         except Unsealable as error:
             raise StoreDamaged(f"cannot use {file}: {error}") from error
-
-    def has_epoch(self, epoch: int) -> bool:
-        return self._stored is not None and 0 < epoch <= self._stored.ring.epoch
+        return [] if listed is None else [listed]
 
     def unsealed(self, file: Path) -> BinaryIO:
         """Open what is in a sealed file; `InvalidInput` if sealed with other keys. Blocking."""
@@ -200,11 +206,10 @@ class Keychain:
         return io.BufferedReader(content)
 
     async def save(self) -> None:
-        """Write what `recover` took."""
-        async with self._changing:
-            recovered, self._stored = self._stored, None
-            assert recovered is not None
-            await self._store(recovered)
+        """Write what `recover` took; `Conflict` if this device has the keys of another owner."""
+        ring, self._stored = self.needed(), self._read()
+        if ring != self.ring:
+            await self.take(ring)
 
     async def publish(self, remote: Remote) -> None:
         async with self._changing:

@@ -94,13 +94,13 @@ async def publish(remote: Remote, ring: Keyring, holder: KeyHolder) -> Keyring:
         mine = next((each for each in listed if each.device == holder.device), None)
         if epoch > ring.epoch:
             return _learned(listed, ring, holder)
+        if listed and not any(is_signed(ring, each) for each in listed):
+            raise _missing()
         if epoch < ring.epoch:
             # It is new, or another database of the owner's, or was set back, or the epoch begins.
             own = _own(ring, holder)
             others = [each for each in entries(ring, listed) if each.device != holder.device]
             await _write(remote, ring, [*own, *(e for e in others if e.device != RECOVERY)])
-        elif not any(is_signed(ring, each) for each in listed):
-            raise _missing()
         elif mine is None or not is_signed(ring, mine) or _is_changed(ring, listed):
             arguments = (_json(_own(ring, holder)), ring.epoch)
             await remote.batch([SqlStatement(_ADD, arguments)])

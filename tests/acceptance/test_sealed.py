@@ -434,7 +434,7 @@ def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_pa
     key.write_text(RECOVERY_KEY)
     place = len(content) // 2
     file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-    assert "it is damaged" in failing(new, file, "--recovery-key-file", key)
+    assert "or damaged" in failing(new, file, "--recovery-key-file", key)
     file.write_bytes(content[: len(content) // 2])
     assert "cut off" in failing(new, file, "--recovery-key-file", key)
     file.write_bytes(content)
@@ -458,6 +458,31 @@ def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_pa
     plain.store("x")
     with pytest.raises(AssertionError, match="no keys"):
         plain.command("backup", tmp_path / "x", "--seal")
+
+
+def test_what_another_owner_has_sealed_is_opened_and_replaces_no_keys(make, tmp_path):
+    one = make("desk", "sync.seal=on", url=replica(tmp_path), keys=True)
+    one.store("The pilot boards at six")
+    one.sync()
+    file, key = tmp_path / "backup.sealed", tmp_path / "paper"
+    one.command("backup", file, "--seal")
+    key.write_text(RECOVERY_KEY)
+    other = make("other", "sync.seal=on", url=f"file:{tmp_path / 'theirs.db'}")
+    other.memory.request("POST", "/api/seal")
+    other.store("The cook boards at seven")
+    other.sync()
+    other.stop()
+    keys = (other.state / "keyring").read_bytes()
+    other.agent = "guest"
+    words = ("restore", "--agent-id=guest", "--to", str(other.state))
+    assert "name a file with the recovery key" in shells.run(*words, str(file), code=1).stderr
+    other.restore_file(file, "--recovery-key-file", str(key))
+    words = (*words, "--replace", "--url", one.url)
+    assert "name a file with the recovery key" in shells.run(*words, code=1).stderr
+    refused = shells.run(*words, "--recovery-key-file", str(key), code=1)
+    assert "this device has those of another owner" in refused.stderr
+    assert (other.state / "keyring").read_bytes() == keys
+    assert other.start().texts() == {"The pilot boards at six"}
 
 
 def test_a_wrong_recovery_key_and_a_replica_that_only_looks_like_ours_restore_nothing(

@@ -283,11 +283,14 @@ async def test_a_row_of_a_key_that_no_device_is_given_says_that_it_was_made_up(r
 
 async def test_of_two_devices_that_seal_at_the_same_time_one_is_told_to_join(remote):
     await members(remote, "one")
-    other = Member("other", remote, new_keyring())
-    other.store("by other")
-    with pytest.raises(KeyMissing, match="does not have the key") as missing:
-        await other.sync()
-    assert "thermocline join" in missing.value.hint
+    ring = new_keyring()
+    for theirs in (ring, ring.next()):
+        other = Member("other", remote, theirs)
+        other.store("by other")
+        with pytest.raises(KeyMissing, match="does not have the key") as missing:
+            await other.sync()
+        assert "thermocline join" in missing.value.hint
+        assert [each.device for each in await roster.read(remote)] == ["one"]
 
 
 async def test_a_code_that_nobody_confirms_is_over_after_ten_minutes_on_both_devices(
