@@ -15,6 +15,7 @@ from ..connect import edits
 from ..connect.clients import PLUGINS, PROGRAMS, Program, Where
 from ..connect.edits import Change, Edit, Launch
 from ..errors import InvalidInput
+from ..memory.checks import check_agent
 from .terminal import agreed, show_json, show_rows, visible
 from .usage import Args, Form, Verb
 from .values import refuse, say, text_of
@@ -64,7 +65,7 @@ def _launch(args: Args) -> Launch:
     command = shutil.which(edits.NAME) or (beside if beside.exists() else sys.argv[0])
     options: list[str] = []
     if args.agent:
-        options += ["--agent-id", text_of(args.agent)]
+        options += ["--agent-id", check_agent(text_of(args.agent))]
     if args.socket:
         options += ["--socket", str(Path(args.socket).absolute())]
     return Launch((str(Path(command).absolute()),), tuple(options))

@@ -9,7 +9,7 @@ import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,9 @@ _COPY: Final = ".before-thermocline"
 _BEGIN: Final = "<!-- thermocline:connect:begin -->"
 _END: Final = "<!-- thermocline:connect:end -->"
 _MOST: Final = 8 << 20
+# The places of what is ours in a list of a JSON file, each with what is there.
+_Places: TypeAlias = list[tuple[tuple[Any, ...], Any]]
+_Ours: TypeAlias = Callable[[Sequence[Any]], _Places]
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -235,21 +238,14 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
 def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:
     """A text in a list of a JSON file; `mark` occurs in every text of ours."""
 
-    def others(text: str) -> list[Any]:
-        entries = _at(text, keys)
-        return [entry for entry in entries or () if not (isinstance(entry, str) and mark in entry)]
+    def ours(texts: Sequence[Any]) -> _Places:
+        return [((at,), text) for at, text in enumerate(texts) if mark in str(text)]
 
-    def enter(text: str) -> str:
-        wanted = [*others(text), value]
-        return text if _at(text, keys) == wanted else jsonc.put(text, keys, wanted)
-
-    def leave(text: str) -> str:
-        rest = others(text)
-        if rest == (_at(text, keys) or []):
-            return text
-        return jsonc.put(text, keys, rest) if rest else jsonc.remove(text, keys)
-
-    return Edit(path, enter, leave)
+    return Edit(
+        path,
+        lambda text: _with_item(text, keys, value, ours),
+        lambda text: _without_items(text, keys, ours),
+    )
 
 
 def hooks(
@@ -257,46 +253,68 @@ def hooks(
 ) -> Edit:
     """Hooks of a JSON file: under `hooks`, a list of groups for each event.
 
-    Groups of other programs keep their text and place. `head` is what a new file also needs.
+    Hooks of other programs keep their text and place, in a group of ours too. `head` is what a new
+    file also needs.
     """
 
     def enter(text: str) -> str:
         for name, value in (head or {}).items():
             text = text if _at(text, (name,)) is not None else jsonc.put(text, (name,), value)
         for event, group in wanted.items():
-            there = _groups(text, event)
-            others = [entry for entry in there if not _is_ours(entry)]
-            if [entry for entry in there if _is_ours(entry)] != [group]:
-                text = jsonc.put(text, ("hooks", event), [*others, dict(group)])
+            text = _with_item(text, ("hooks", event), dict(group), _our_groups)
         return text
 
     def leave(text: str) -> str:
-        document = jsonc.load(text)
-        all_hooks = document.get("hooks") if isinstance(document, Mapping) else None
-        for event in all_hooks if isinstance(all_hooks, Mapping) else ():
-            there = _groups(text, event)
-            others = [entry for entry in there if not _is_ours(entry)]
-            if others and others != there:
-                text = jsonc.put(text, ("hooks", event), others)
-            elif not others:
-                text = jsonc.remove(text, ("hooks", event))
+        events = _at(text, ("hooks",))
+        for event in events if isinstance(events, Mapping) else ():
+            text = _without_items(text, ("hooks", event), _our_groups)
         return "" if jsonc.load(text) == head else text
 
     return Edit(path, enter, leave)
 
 
-def _groups(text: str, event: str) -> list[Any]:
-    groups = _at(text, ("hooks", event))
-    return groups if isinstance(groups, list) else []
+def _our_groups(groups: Sequence[Any]) -> _Places:
+    """A group of which only some hooks are ours counts for each of these, with that hook alone."""
+    places: _Places = []
+    for at, group in enumerate(groups):
+        entries = group.get("hooks") if isinstance(group, Mapping) else None
+        # Cursor has no groups.
+        inner = entries if isinstance(entries, list) else [group]
+        ours = [number for number, entry in enumerate(inner) if _is_ours(entry)]
+        if ours and len(ours) == len(inner):
+            places.append(((at,), group))
+        else:
+            places += [((at, "hooks", n), {**group, "hooks": [inner[n]]}) for n in ours]
+    return places
 
 
-def _is_ours(group: object) -> bool:
-    """Whether a group of hooks runs our command, wherever that was installed."""
-    inner = group.get("hooks") if isinstance(group, Mapping) else None
-    # Cursor has no groups.
-    inner = inner or [group]
-    commands = [entry.get("command") for entry in inner if isinstance(entry, Mapping)]
-    return any(isinstance(entry, str) and NAME in entry and " hook" in entry for entry in commands)
+def _is_ours(entry: object) -> bool:
+    """Whether a hook runs our command, wherever that was installed."""
+    command = entry.get("command") if isinstance(entry, Mapping) else None
+    return isinstance(command, str) and NAME in command and " hook" in command
+
+
+def _with_item(text: str, keys: Sequence[str], item: Any, ours: _Ours) -> str:
+    """The text with an item of ours in a list: in place of the first, or at the end."""
+    places = ours(_items(text, keys))
+    if [value for _, value in places] == [item]:
+        return text
+    is_replaced = bool(places) and len(places[0][0]) == 1
+    for place, _ in reversed(places[1:] if is_replaced else places):
+        text = jsonc.remove(text, (*keys, *place))
+    at = places[0][0][0] if is_replaced else len(_items(text, keys))
+    return jsonc.put(text, (*keys, at), item)
+
+
+def _without_items(text: str, keys: Sequence[str], ours: _Ours) -> str:
+    for place, _ in reversed(ours(_items(text, keys))):
+        text = jsonc.remove(text, (*keys, *place))
+    return text
+
+
+def _items(text: str, keys: Sequence[str]) -> list[Any]:
+    items = _at(text, keys)
+    return items if isinstance(items, list) else []
 
 
 def _at(text: str, keys: Sequence[str]) -> Any:

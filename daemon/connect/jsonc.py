@@ -1,4 +1,4 @@
-"""JSON with comments, or JSON5: one member set or removed, every other byte kept.
+"""JSON with comments, or JSON5: one member or item set or removed, every other byte kept.
 
 Configuration files of editors have comments and trailing commas, and their owners' order and
 indentation. So a change is an edit of the text at one place, and never a new rendering.
@@ -29,20 +29,20 @@ class Malformed(ValueError):
 
 
 class _Node(msgspec.Struct, frozen=True):
-    """A value, its place in the text, and the members of an object."""
+    """A value, its place in the text, and its members: of a list they have numbers as keys."""
 
     start: int
     end: int
     value: Any
     members: tuple[_Member, ...] = ()
 
-    def member(self, key: str) -> _Member | None:
+    def member(self, key: str | int) -> _Member | None:
         # Of two with one key, programs read the last.
         return next((member for member in reversed(self.members) if member.key == key), None)
 
 
 class _Member(msgspec.Struct, frozen=True):
-    key: str
+    key: str | int
     start: int
     node: _Node
 
@@ -62,12 +62,14 @@ def load(text: str) -> Any:
     return node.value
 
 
-def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with `value` at a path of keys; missing and null objects on the way are created.
+def put(text: str, path: Sequence[str | int], value: Any) -> str:
+    """The text with `value` at a path of keys; what is missing or null on the way is created.
+
+    A number in the path is the place in a list, at most the one behind its end.
 
     Raises:
         Malformed: the text is not JSON with comments, or the path leads through a value that is
-            not an object.
+            not an object, or not a list.
     """
     if _is_of_windows(text):
         return put(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
@@ -78,9 +80,10 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
         if node.value is None:
             rendered = _rendered(_nested(path[number:], value), indent, _step(text))
             return text[: node.start] + rendered + text[node.end :]
-        if not isinstance(node.value, dict):
+        wanted, name = (list, "a list") if isinstance(key, int) else (dict, "an object")
+        if not isinstance(node.value, wanted):
             where = f"'{path[number - 1]}' is" if number else "it is"
-            raise Malformed(f"{where} not an object (line {_line(text, node.start)})")
+            raise Malformed(f"{where} not {name} (line {_line(text, node.start)})")
         member, rest = node.member(key), path[number + 1 :]
         if member is None:
             return _inserted(text, node, key, _nested(rest, value))
@@ -89,8 +92,8 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     return text[: node.start] + rendered + text[node.end :]
 
 
-def remove(text: str, path: Sequence[str]) -> str:
-    """The text without the member at a path, and without the objects that it leaves empty.
+def remove(text: str, path: Sequence[str | int]) -> str:
+    """The text without the member at a path, and without what it leaves empty.
 
     Raises:
         Malformed: the text is not JSON with comments.
@@ -139,10 +142,11 @@ def _joined(before: str, after: str) -> str:
     return f"{before}\n{after}" if hides else before + after
 
 
-def _inserted(text: str, node: _Node, key: str, value: Any) -> str:
+def _inserted(text: str, node: _Node, key: str | int, value: Any) -> str:
     step, outer = _step(text), _indent_of(text, node.start)
     inner = _indent_of(text, node.members[0].start) if node.members else outer + step
-    member = f"{json.dumps(key)}: {_rendered(value, inner, step)}"
+    name = "" if isinstance(key, int) else f"{json.dumps(key)}: "
+    member = name + _rendered(value, inner, step)
     if not node.members:
         before = text[: node.end - 1].rstrip()
         return f"{before}\n{inner}{member}\n{outer}{text[node.end - 1 :]}"
@@ -157,9 +161,9 @@ def _inserted(text: str, node: _Node, key: str, value: Any) -> str:
     return text[:last] + "," + text[behind:end] + gap + member + text[end:]
 
 
-def _nested(keys: Sequence[str], value: Any) -> Any:
+def _nested(keys: Sequence[str | int], value: Any) -> Any:
     for key in reversed(keys):
-        value = {key: value}
+        value = [value] if isinstance(key, int) else {key: value}
     return value
 
 
@@ -197,7 +201,8 @@ def _node(text: str, at: int) -> _Node:
     start, at = at, _skip(text, at + 1)
     members: list[_Member] = []
     while text[at : at + 1] != closing:
-        begin, key = at, ""
+        begin = at
+        key: str | int = len(members)
         if closing == "}":
             key, at = _key(text, at)
         node = _node(text, at)
@@ -207,10 +212,9 @@ def _node(text: str, at: int) -> _Node:
             at = _skip(text, at + 1)
         elif text[at : at + 1] != closing:
             raise _malformed(text, at)
-    if closing == "]":
-        return _Node(start, at + 1, [member.node.value for member in members])
-    value = {member.key: member.node.value for member in members}
-    return _Node(start, at + 1, value, tuple(members))
+    values = [member.node.value for member in members]
+    by_key = {member.key: member.node.value for member in members}
+    return _Node(start, at + 1, values if closing == "]" else by_key, tuple(members))
 
 
 def _key(text: str, at: int) -> tuple[str, int]:

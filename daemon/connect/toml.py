@@ -47,7 +47,7 @@ def remove(text: str, table: str) -> str:
     for start, end in zip(starts, [*starts[1:], len(text)], strict=False):
         if _name(text[start:end])[: len(keys)] == keys:
             parts.append(text[last:start])
-            last = end
+            last = end - len(_remarks(text[start:end]))
     if not last:
         return text
     result = "".join([*parts, text[last:]])
@@ -79,6 +79,13 @@ def _without(document: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
         elif rest := _without(value, keys[1:] if keys[:1] == [name] else []):
             values[name] = rest
     return values
+
+
+def _remarks(part: str) -> str:
+    """The comments behind the last value of a part, which may be about what follows."""
+    lines = part.splitlines(keepends=True)
+    own = next(n for n in range(len(lines), 0, -1) if lines[n - 1].strip()[:1] not in {"", "#"})
+    return "".join(lines[own:]).lstrip("\r\n")
 
 
 def _name(part: str) -> list[str]:

@@ -357,3 +357,6 @@ def test_a_wrong_call_says_what_is_wrong(home):
     ]:
         assert told in shells.run("connect", *words, code=2).stderr
         assert not tree(home)
+    no_agent = shells.run("connect", "cursor", "--yes", "--agent-id", "a b", code=1).stderr
+    assert "cannot use 'a b' as an agent id" in no_agent
+    assert not tree(home)

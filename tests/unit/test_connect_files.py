@@ -81,6 +81,54 @@ def test_any_document_takes_a_member_and_gives_it_back(document, key, value, ste
     }
 
 
+OURS = {"hooks": [{"type": "command", "command": "/b/thermocline hook"}]}
+COMMENTED_HOOKS = """{
+  "hooks": {
+    "Stop": [
+      // important
+      { "hooks": [ { "command": "mine" } ] } // end
+    ]
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("text", [
+    COMMENTED_HOOKS,
+    '{"hooks": {"Stop": [{ "hooks": [{"command": "mine"}] }], "End": []}}',
+    '{"hooks": {"End": [{ "command": "mine" }]}}',
+    '{"hooks": {"Start": {"a": 1}, "End": "x"}}',
+])  # fmt: skip
+def test_hooks_of_others_keep_every_byte_and_removing_ours_leads_back(tmp_path, text):
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    edit = edits.hooks(path, {"Stop": OURS})
+    entered = edit.enter(text)
+    assert jsonc.load(entered)["hooks"]["Stop"][-1] == OURS
+    assert edit.enter(entered) == entered
+    moved = entered.replace("/b/thermocline", "/c/thermocline")
+    assert edit.enter(moved) == entered
+    assert edit.leave(entered) == edit.leave(moved) == text
+    [change] = edits.changes_of([edit])
+    assert change.is_first
+
+
+def test_a_hook_that_somebody_added_to_a_group_of_ours_stays(tmp_path):
+    mine = {"type": "command", "command": "mine"}
+    edit = edits.hooks(tmp_path / "settings.json", {"Stop": OURS})
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [*OURS["hooks"], mine]}]}})
+    assert edit.enter(text) == text
+    assert jsonc.load(edit.leave(text)) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
+    moved = jsonc.load(edit.enter(text.replace("/b/", "/old/")))
+    assert moved == {"hooks": {"Stop": [{"hooks": [mine]}, OURS]}}
+
+
+def test_hooks_in_another_form_are_refused(tmp_path):
+    edit = edits.hooks(tmp_path / "settings.json", {"Stop": OURS})
+    with pytest.raises(jsonc.Malformed, match=r"'Stop' is not a list \(line 1\)"):
+        edit.enter('{"hooks": {"Stop": "x"}}')
+
+
 def test_what_is_not_json_or_no_object_is_refused_with_its_line():
     for text in ["{", "[1", '{"a" 1}', '{"a": }', "{'a: 1}", "{a-b: 1}", "{} {}", '{"a": 1 2}']:
         with pytest.raises(jsonc.Malformed, match="line 1 is not valid JSON"):
@@ -127,6 +175,8 @@ def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte():
     assert toml.remove(changed, ours) == TOML
     assert toml.put("", "a", {"b": "c"}) == '[a]\nb = "c"\n'
     assert toml.remove('[a]\nb = "c"\n\n[a.d]\ne = 1\n', "a") == ""
+    # A comment belongs to the table below it.
+    assert toml.remove("[a]\nb = 1 # c\n\n# of d\n[d]\n", "a") == "# of d\n[d]\n"
     # A name that is quoted is the same.
     text = '[mcp_servers."thermocline"]\ncommand = "old"\n\n[ "mcp_servers" . other ]\na = 1\n'
     changed = toml.put(text, ours, ENTRY)
