@@ -74,6 +74,9 @@ def test_what_a_conversation_names_is_shown_with_where_it_comes_from(shell, tmp_
     marta = shell.out("graph", "marta")
     assert "Marta (person): 1 memory" in marta
     assert "lives_in  Lisbon" in marta
+    shell.out("store", "Marta plays chess on Mondays")
+    assert "Marta (person): 2 memories" in shell.out("graph", "marta")
+    assert re.search("^Marta +person +2 memories", shell.out("graph"), re.MULTILINE)
     assert "Rust (technology)" in shell.out("graph", "Rust")
     assert shell.out("graph", "Marta Silva", "--alias", "Marta").startswith(
         "Marta Silva (person, also Marta)"

@@ -65,7 +65,8 @@ def named(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Ent
 
 def best_known(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
     """The entities named by most memories, with the people and things that texts introduce."""
-    entities = most_mentioned(db, limit, now)
+    mentioned = most_mentioned(db, limit, now)
+    entities = [_with_texts(db, entity.name, entity, now) or entity for entity in mentioned]
     listed = {fold(word) for entity in entities for word in NAME_WORD.findall(entity.name)}
     for name in most_introduced(db, limit):
         if name not in listed and (entity := _with_texts(db, name, None, now)) is not None:
