@@ -176,8 +176,13 @@ _RECALLED_LISTS: Final = re.compile(
 )
 # Text by others in a user's turn: cited lines, elements such as <document>, and quotations.
 _CITED: Final = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
+# The marks of words in a sentence, which stay in it.
+_MARKS: Final = r"(?:b|code|del|em|i|ins|kbd|mark|s|small|span|strong|su[bp]|tt|u|var)(?![\w-])"
+MARK_OF_WORDS: Final = re.compile(rf"</?{_MARKS}[^<>\n]{{0,200}}>", re.IGNORECASE)
 _ELEMENT: Final = re.compile(
-    r"<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,200})?>[^<]{0,8000}</\1>", re.IGNORECASE
+    rf"<(?!{_MARKS})([a-z][\w-]{{0,30}})(?:\s[^<>\n]{{0,200}})?>"
+    rf"(?:[^<]|{MARK_OF_WORDS.pattern}){{0,8000}}</\1>",
+    re.IGNORECASE,
 )
 _NESTED: Final = 3
 _QUOTED: Final = re.compile(r"""["“„«「](?P<text>[^"“”„«»「」\n]{20,1000})["”“»」]""")

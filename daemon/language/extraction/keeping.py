@@ -28,6 +28,7 @@ from ..cues import (
 )
 from ..names import people
 from ..openings import Finder
+from ..speech import MARK_OF_WORDS
 from ..standing import is_standing_statement
 from ..thesaurus import language_of_text
 from ..vocabulary import languages, table, whole_expression
@@ -219,6 +220,7 @@ def _is_machine_text(text: str) -> bool:
 
     Whoever pastes logs, code, queries or data asks about them; they tell nothing of them.
     """
+    text = MARK_OF_WORDS.sub("", text)
     if _MARKS.search(text):
         return True
     return sum(letter in _SYMBOLS for letter in text) > _MOST_SYMBOLS * len(text)
