@@ -26,6 +26,7 @@ from ..runtime import line_file
 from ..runtime.atomic import make_folder
 from ..runtime.problems import Problems, fault_of, first_names
 from ..store.agent_store import AgentStore
+from ..store.database import meta
 from ..store.records import notes
 from ..store.records.notes import NOWHERE, Fingerprint, ReadNote, WaitingNote
 from . import walker
@@ -274,6 +275,8 @@ class Workspaces:
                 barred = await _put_out(store, top)
             except OSError as error:
                 raise translate_os(error, top) from error
+        if not await store.read(meta.has_replica):
+            left = []
         self._report(agent, top, [*left, *barred])
 
     async def keep_all(self, stores: Iterable[AgentStore]) -> None:
@@ -309,7 +312,7 @@ class Workspaces:
             _LEFT_OUT,
             agent,
             f"not every file in {top} is replicated: {named}" if left else None,
-            "make them smaller, or keep a copy elsewhere; `thermocline backup` holds them",
+            "save them smaller and as UTF-8, or keep a copy elsewhere: `thermocline backup` holds them",
             lasting=False,
         )
 

@@ -150,6 +150,17 @@ def test_what_cannot_be_replicated_is_reported_and_left_alone(two):
     assert left_out(one) == ""
 
 
+def test_without_a_replica_no_file_is_missed_there(daemon, calls_of):
+    call = calls_of(daemon)
+    call.store("the boat is red")
+    notes = daemon.folder() / "memory"
+    notes.mkdir()
+    (notes / "latin.txt").write_bytes("Größe".encode("latin-1"))
+    assert call("POST", "/api/undo", {"id": "memory/none.md", "kind": "note"}).status == 404
+    problems = call.ok("GET", "/api/status")["problems"]
+    assert [one["code"] for one in problems] == []
+
+
 def test_many_files_that_are_not_utf_8_hold_up_no_note(two):
     one, other = two
     for number in range(20):
