@@ -30,6 +30,8 @@ from ..store.records.similar import find_same
 T = TypeVar("T")
 THERE: Final = "already there"
 FORGOTTEN: Final = "forgotten since"
+# Entries of a full hot state and categories of a full tree leave by themselves.
+REMOVED: Final = "removed since"
 DELETED: Final = "deleted where they come from"
 EXPIRED: Final = "expired"
 STALE: Final = "an earlier version of what is there"
@@ -248,7 +250,7 @@ class Intake:
         """
         ours = kind.load(self.tx.db, key)
         if ours is not None and not kind.lives(ours):
-            self.skip(FORGOTTEN)
+            self.skip(REMOVED if kind in (hot_rows.KIND, tree_rows.KIND) else FORGOTTEN)
             return None
         if at is None and self._edited_at is not None:
             at = stamp_at(min(self._edited_at, self.tx.now)), apply.IMPORT

@@ -213,6 +213,9 @@ def test_a_description_replaces_only_a_title(call, take):
     assert nodes["attic"]["last_access"] == THEN + 5
     # Uses here are later than those of the file.
     assert nodes["craft"]["last_access"] > LATER
+    call.ok("DELETE", "/api/tree?path=attic")
+    report = take(text=tree, name="memory-tree.json", written_at=THEN)
+    assert report["skipped"]["removed since"] == 1
 
 
 def test_counters_of_a_day_are_not_taken_over(call, take):
