@@ -312,7 +312,7 @@ class Workspaces:
             _LEFT_OUT,
             agent,
             f"not every file in {top} is replicated: {named}" if left else None,
-            "save them smaller and as UTF-8, or keep a copy elsewhere: `thermocline backup` holds them",
+            "save them smaller and as UTF-8, or keep a copy: `thermocline backup` holds them",
             lasting=False,
         )
 

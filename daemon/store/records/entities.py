@@ -68,9 +68,8 @@ def best_known(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
     mentioned = most_mentioned(db, limit, now)
     entities = [_with_texts(db, entity.name, entity, now) or entity for entity in mentioned]
     listed = {fold(word) for entity in entities for word in NAME_WORD.findall(entity.name)}
-    for name in most_introduced(db, limit):
-        if name not in listed and (entity := _with_texts(db, name, None, now)) is not None:
-            entities.append(entity)
+    introduced = [name for name in most_introduced(db, limit) if name not in listed]
+    entities += filter(None, (_with_texts(db, name, None, now) for name in introduced))
     entities.sort(key=lambda entity: -entity.mention_count)
     return entities[:limit]
 
