@@ -148,7 +148,8 @@ class Replicator:
         self._poll_at = 0.0
         # When it last polled, when anything last changed on either side, and when something was
         # missing here.
-        self._polled_at = self._active_at = self._missed_at = float("-inf")
+        self._polled_at = self._missed_at = float("-inf")
+        self._active_at = asyncio.get_running_loop().time()
         self._signed_at = float("-inf")
         # The failure of the last round that waited in vain for an answer.
         self._timeout: TryLater | None = None
@@ -194,7 +195,6 @@ class Replicator:
         self._woken.set()
 
     async def run(self) -> None:
-        self._active_at = asyncio.get_running_loop().time()
         while True:
             await self._until_due()
             try:

@@ -35,11 +35,12 @@ key, what the replica holds is lost: nobody can help."""
 def _seal(args: Args, client: Caller) -> Shown | None:
     status = client.call("GET /api/seal")
     unused = "nothing is replicated yet: sealing begins when sync.url names a replica"
+    file = args.recovery_key_file
     if not args.recovery and (status["on"] and status["keys"]):
+        refuse(file is not None, "it is sealed already: --recovery makes another recovery key")
         if not status["replicated"]:
             say(unused)
         return lambda: show_rows(_rows(status))
-    file = args.recovery_key_file
     typed = sys.stdin is not None and sys.stdin.isatty()
     ask_file = "name a new file for the key: --recovery-key-file FILE"
     if not status["replicated"]:

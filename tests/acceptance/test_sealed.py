@@ -410,6 +410,9 @@ def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(make, tmp
     for place, why in ((key, "is there already"), (tmp_path / "no" / "key", "No such file")):
         words = (f"--socket={one.socket}", "seal", "--recovery", "--recovery-key-file", str(place))
         assert why in shells.run(*words, code=None).stderr
+    # Nor is there one without being asked for.
+    words = (f"--socket={one.socket}", "seal", "--recovery-key-file", str(tmp_path / "none"))
+    assert "--recovery makes another" in shells.run(*words, code=2).stderr
     one.store("The pilot has boarded")
     one.sync()
     assert epochs(url) == {2}

@@ -177,6 +177,12 @@ async def test_a_pause_that_the_remote_asks_for_is_kept_unless_somebody_asks(run
     await one.idle()
 
 
+async def test_who_asks_before_the_first_round_makes_the_next_poll_no_later(run):
+    one = run(poll_seconds=30.0)
+    await one.replicator.sync()
+    assert one.interval <= 30.0
+
+
 async def test_an_idle_loop_asks_one_question_each_time(run):
     one = run(poll_seconds=0.01)
     await one.idle()
