@@ -49,15 +49,17 @@ async def begin(scope: Scope, recovery: bool = False) -> schemas.RecoveryKeyMade
     keychain = await replicas.sealing.keychain()
     is_named = await replicas.account(scope.agent) is not None
     remote = await replicas.remote(scope.agent) if is_named else None
-    if recovery:
-        with our_errors():
+    with our_errors():
+        if remote is not None and not await is_sealed(remote):
+            # Keys that are there seal it: they wait until sealing is on.
+            remote = None
+        if recovery:
             recovery_key = await keychain.replace_recovery_key(remote)
-        await replicas.publish_keys()
-    else:
-        with our_errors():
-            if remote is not None and keychain.ring is None and await is_sealed(remote):
-                raise Conflict("cannot make keys: the replica is sealed with others", hint=_JOIN)
-        recovery_key = await keychain.begin()
+            await replicas.publish_keys()
+        elif remote is not None and keychain.ring is None:
+            raise Conflict("cannot make keys: the replica is sealed with others", hint=_JOIN)
+        else:
+            recovery_key = await keychain.begin()
     return schemas.RecoveryKeyMade(recovery_key, keychain.needed().epoch)
 
 
