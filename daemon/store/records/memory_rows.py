@@ -53,7 +53,7 @@ _INSERT: Final = (
     f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(DERIVED)))})"
 )
 # What `_row` reads.
-_ROW: Final = f"id, {', '.join(_COLUMNS[:-2])}"
+_ROW: Final = f"{', '.join(FIELDS)}, clocks, extra"
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _EARLIER_TEXTS: Final = (
     "SELECT DISTINCT data ->> 'text' FROM history WHERE kind = ? AND id = ? AND data IS NOT NULL"
@@ -66,11 +66,6 @@ BROUGHT: Final = ("access_count", "last_accessed_at")
 _READ: Final = ROW_FIELDS.union(BROUGHT)
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(Memory)}
 _ROW_DEFAULTS: Final = [_DEFAULTS[name] for name in _ROW_NAMES]
-# As the columns hold them.
-_COLUMN_DEFAULTS: Final = [
-    {"tags": "[]", "metadata": _NO_METADATA}.get(name, _DEFAULTS[name]) for name in _ROW_NAMES
-]
-_FLAGS: Final = {"pinned", "standing"}
 _tags_decoder: Final = msgspec.json.Decoder(tuple[str, ...])
 _metadata_decoder: Final = msgspec.json.Decoder(Metadata)
 _clocks_decoder: Final = msgspec.json.Decoder(Clocks)
@@ -103,7 +98,8 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
         # As the merge of rows normalizes them.
         fields["tags"] = sorted(memory.tags)
     if "metadata" in fields:
-        fields["metadata"] = _lists(memory.metadata)
+        lists = msgspec.structs.asdict(memory.metadata).items()
+        fields["metadata"] = {name: list(values) for name, values in lists if values}
     if memory.data is not None:
         fields["data"] = msgspec.to_builtins(memory.data)
     if with_uses and memory.access_count:
@@ -111,11 +107,6 @@ def to_row(memory: Memory, *, with_uses: bool = False) -> Fields:
     if with_uses and memory.last_accessed_at is not None:
         fields["last_accessed_at"] = memory.last_accessed_at
     return fields
-
-
-def _lists(metadata: Metadata) -> dict[str, list[str]]:
-    lists = msgspec.structs.asdict(metadata).items()
-    return {name: list(values) for name, values in lists if values}
 
 
 def memory_of(row: Row) -> Memory:
@@ -135,7 +126,7 @@ class MemoryTable(RowTable):
 
     def load_all(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> dict[str, Row]:
         sql = f"SELECT {_ROW} FROM memories WHERE id IN (SELECT value FROM json_each(?))"
-        live = {row[0]: _row(row) for row in db.execute(sql, (to_json(keys),))}
+        live = {row.id: row for row in map(_row, db.execute(sql, (to_json(keys),)))}
         return live if len(live) == len(keys) else super().load_all(db, kind, keys) | live
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
@@ -241,23 +232,14 @@ def index(tx: Transaction, entries: Iterable[IndexEntry]) -> None:
 
 
 def _row(values: Sequence[Any]) -> Row:
-    """The row in the columns `_ROW`, as `to_row` makes it of the memory, which takes longer."""
-    key, *columns, clocks, extra = values
-    row_values = zip(_ROW_NAMES, columns, _COLUMN_DEFAULTS, strict=True)
-    data: Fields = {name: value for name, value, default in row_values if value != default}
+    """The row in the columns `_ROW`."""
+    *columns, clocks, extra = values
+    memory = from_row(columns)
     try:
-        for name in _FLAGS & data.keys():
-            data[name] = bool(data[name])
-        if "tags" in data:
-            data["tags"] = sorted(_tags_decoder.decode(data["tags"]))
-        if "metadata" in data:
-            data["metadata"] = _lists(_metadata_decoder.decode(data["metadata"]))
-        if "data" in data:
-            data["data"] = msgspec.json.decode(data["data"])
         unknown = {} if extra is None else msgspec.json.decode(extra, type=dict[str, Any])
-        return _with_extra(key, data, unknown, _clocks_decoder.decode(clocks))
+        return _with_extra(memory.id, to_row(memory), unknown, _clocks_decoder.decode(clocks))
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise _damaged(key) from error
+        raise _damaged(memory.id) from error
 
 
 def _with_extra(key: str, data: Fields, extra: Fields, clocks: Clocks) -> Row:
