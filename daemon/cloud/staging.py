@@ -33,7 +33,7 @@ from ..store.database import meta
 from ..store.database.connection import begin, roll_back
 from ..store.database.memory_database import (
     FILE_NAME,
-    check_pages,
+    Examination,
     connect_writer,
     migrate,
     translated,
@@ -316,7 +316,7 @@ class Staging(AgentLocal):
 
     async def check(self) -> None:
         """Check every page (`StoreDamaged`), beside what reads meanwhile."""
-        await asyncio.to_thread(check_pages, self.path)
+        await asyncio.to_thread(Examination(self.path).run)
 
     async def seal(self) -> None:
         """Close the file, and sync it."""

@@ -21,9 +21,7 @@ from .database import chunk_database, full_text, meta
 from .database.memory_database import (
     FILE_NAME,
     Examination,
-    check_pages,
     connect_standby,
-    reads_whole,
     remove_old_copies,
 )
 from .database.transaction import StateFile, Transaction
@@ -272,9 +270,7 @@ class AgentStore:
     async def _check(self, engine: Engine) -> None:
         """Read the whole database once, so that damage is found before it is needed."""
         try:
-            if fault := await asyncio.to_thread(self._examination.find_fault):
-                raise fault
-            has_words = await asyncio.to_thread(self._examination.has_all_words)
+            has_words = await asyncio.to_thread(self._examination.run)
             if not has_words or not await engine.readers.run(full_text.is_counted):
                 await self._rebuild_indexes(engine, "a full-text index has lost some of its words")
             if not await asyncio.to_thread(chunk_database.is_sound, self.place.folder):
@@ -336,7 +332,7 @@ class AgentStore:
                 return False
             self._searched = time.monotonic()
             try:
-                await asyncio.to_thread(check_pages, self.place.database)
+                await asyncio.to_thread(Examination(self.place.database).run)
             except StoreDamaged as damage:
                 await self._repair(engine, damage)
                 return True
@@ -402,12 +398,14 @@ class AgentStore:
             self._engine, self._damage = None, error
             await broken.stop()
             is_trusted = time.monotonic() - self._reopened > _TRUSTED_SECONDS
-            doubted = isinstance(error.__cause__, sqlite3.Error) and is_trusted
-            if doubted and await asyncio.to_thread(reads_whole, self.place.database):
+            has_words = None
+            if is_trusted and isinstance(error.__cause__, sqlite3.Error):
+                has_words = await asyncio.to_thread(_has_words, self.place.database)
+            if has_words is not None:
                 _log.error("reopening a sound database: %s", error, extra={"action": "reopen"})
                 self._reopened, self._damage = time.monotonic(), None
                 self._engine = await self._start()
-                if not await asyncio.to_thread(Examination(self.place.database).has_all_words):
+                if not has_words:
                     await self._rebuild_indexes(self._engine, error.message)
                 return True
             _log.error("rebuilding a damaged database: %s", error, extra={"action": "rebuild"})
@@ -450,6 +448,14 @@ class AgentStore:
         if self._engine is None:
             raise ShuttingDown(f"the memory of '{self.place.agent}' is closed")
         return self._engine
+
+
+def _has_words(path: Path) -> bool | None:
+    """Whether the full-text indexes have all their words; None if the database is damaged."""
+    try:
+        return Examination(path).run()
+    except ThermoclineError:
+        return None
 
 
 def _copy_into(db: sqlite3.Connection, path: Path) -> None:

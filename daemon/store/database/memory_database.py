@@ -184,37 +184,35 @@ def in_pages(
 
 
 class Examination:
-    """Reads the whole of a database on connections of its own, until another thread ends it.
-
-    `find_fault` and `has_all_words` block; ended, they raise `ShuttingDown`.
-    """
+    """Reads the whole of a database on a connection of its own, until another thread ends it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db: sqlite3.Connection | None = None
         self._is_ended = False
 
-    def find_fault(self) -> StoreDamaged | None:
-        """Read every page once; what is not as SQLite wrote it, if anything.
+    def run(self) -> bool:
+        """Read every page once; whether each full-text index has all words that were added to it.
 
-        Takes a second for 250,000 memories.
+        Takes a second for 250,000 memories. Blocking.
+
+        Raises:
+            StoreDamaged: it names what is not as SQLite wrote it.
+            ShuttingDown: it was ended.
         """
-        with self._connected() as db:
-            fault = scalar(db, "PRAGMA integrity_check(1)")
-            # One statement, so that no commit comes between the two numbers.
-            miscounted = " UNION ALL ".join(
-                f"SELECT '{table}' WHERE CAST((SELECT count(*) FROM {table}) AS TEXT)"
-                f" IS NOT (SELECT value FROM meta WHERE key = 'rows_of_{table}')"
-                for table in COUNTED
-            )
-            if fault == "ok" and (table := scalar(db, miscounted)):
-                fault = f"table '{table}' lacks some of its rows"
-        return None if fault == "ok" else StoreDamaged(f"cannot trust {self._path}: {fault}")
-
-    def has_all_words(self) -> bool:
-        """Whether each full-text index has all words that were added to it."""
-        with self._connected() as db:
-            return not lost_words(db)
+        with translated(self._path), closing(_connect(self._path, "mode=rw")) as self._db:
+            try:
+                self._refuse_ended()
+                fault = _fault_in(self._db)
+                has_words = not fault and not lost_words(self._db)
+            except sqlite3.OperationalError:
+                self._refuse_ended()
+                raise
+        # What was interrupted may look like a fault.
+        self._refuse_ended()
+        if fault:
+            raise StoreDamaged(f"cannot trust {self._path}: {fault}")
+        return has_words
 
     def end(self) -> None:
         """Give up what is being read; whoever waits for it learns that at once."""
@@ -224,36 +222,22 @@ class Examination:
             with suppress(sqlite3.ProgrammingError):
                 db.interrupt()
 
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        with translated(self._path), closing(_connect(self._path, "mode=rw")) as self._db:
-            try:
-                self._refuse_ended()
-                yield self._db
-            except sqlite3.OperationalError:
-                self._refuse_ended()
-                raise
-            # What was interrupted may look like a fault.
-            self._refuse_ended()
-
     def _refuse_ended(self) -> None:
         if self._is_ended:
             raise ShuttingDown(f"gave up reading {self._path}: it is closed")
 
 
-def check_pages(path: Path) -> None:
-    """Read every page once; `StoreDamaged` names what is not as SQLite wrote it. Blocking."""
-    if fault := Examination(path).find_fault():
-        raise fault
-
-
-def reads_whole(path: Path) -> bool:
-    """Whether every page, row and index can be read; an index may lack words. Blocking."""
-    try:
-        Examination(path).has_all_words()
-        return Examination(path).find_fault() is None
-    except ThermoclineError:
-        return False
+def _fault_in(db: sqlite3.Connection) -> str:
+    if (fault := scalar(db, "PRAGMA integrity_check(1)")) != "ok":
+        return str(fault)
+    # One statement, so that no commit comes between the two numbers.
+    miscounted = " UNION ALL ".join(
+        f"SELECT '{table}' WHERE CAST((SELECT count(*) FROM {table}) AS TEXT)"
+        f" IS NOT (SELECT value FROM meta WHERE key = 'rows_of_{table}')"
+        for table in COUNTED
+    )
+    table = scalar(db, miscounted)
+    return f"table '{table}' lacks some of its rows" if table else ""
 
 
 @contextmanager
