@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -314,7 +313,6 @@ LONGEST_NAME: Final = 3
 # Only the first words of a text are compared with names.
 _MOST_WORDS: Final = 200
 _WORD: Final = re.compile(r"[^\s,.;:!?()\[\]\"“”„]+")
-_MOST_NAMES: Final = 200
 
 
 def name_key(name: str) -> str:
@@ -328,25 +326,3 @@ def name_key(name: str) -> str:
 def words_of(text: str) -> list[str]:
     """The first words of a text, without surrounding punctuation."""
     return _WORD.findall(text)[:_MOST_WORDS]
-
-
-def keys_named(entities: object) -> set[str]:
-    """The keys of all names in the `data.entities` of a memory, including targets of relations.
-
-    Invalid entries are ignored. Lists of memories that are not read back yet may be tuples.
-    """
-    keys: set[str] = set()
-    for entity in entities if isinstance(entities, (list, tuple)) else ():
-        if isinstance(entity, Mapping):
-            keys.update(_key(entity.get("name")))
-            relations = entity.get("relations")
-            for link in relations if isinstance(relations, (list, tuple)) else ():
-                if isinstance(link, Mapping):
-                    keys.update(_key(link.get("target")))
-        if len(keys) > _MOST_NAMES:
-            break
-    return keys
-
-
-def _key(name: Any) -> set[str]:
-    return {name_key(name)} if isinstance(name, str) and name.strip(" ") else set()

@@ -12,7 +12,7 @@ from thermocline.sync import Fields, Row
 
 from ...errors import InvalidInput
 from ...memory.checks import check_short, check_time
-from ...memory.records import ENTITIES, Entity, keys_named, name_key
+from ...memory.records import Entity, name_key
 from ..database import full_text, rows
 from ..database.connection import column, scalar, to_json, upsert
 from ..database.rows import Kind
@@ -22,6 +22,8 @@ from .entities import Stated, canonical, entity_at, spelling, stated
 INDEX: Final = "entity_fts"
 _LONGEST: Final = 200
 _MOST_ALIASES: Final = 50
+# Of those that one memory names; the index does not have the others.
+_MOST_NAMES: Final = 200
 
 
 def state(tx: Transaction, name: str, changes: Fields) -> str:
@@ -63,22 +65,10 @@ def _aliases(tx: Transaction, key: str, names: Iterable[str]) -> list[str]:
     return sorted(aliases.values())
 
 
-def follow(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Update the index for a new version of a memory."""
-    old = before.data if before is not None else {}
-    if ("data" not in old and "data" not in after.data) or all(
-        old.get(name) == after.data.get(name) for name in _DECIDING
-    ):
-        return
-    keys: set[str] = set()
-    for data in (old.get("data"), after.data.get("data")):
-        if isinstance(data, dict):
-            keys |= keys_named(data.get(ENTITIES))
-    refresh(tx, keys)
-
-
-# The fields of a memory that decide which entities it mentions, and how that counts.
-_DECIDING: Final = ("data", "merged_into", "created_at", "text")
+def named_by(db: sqlite3.Connection, memory: str) -> set[str]:
+    """The entities that a memory names, those that it only relates to others included."""
+    sql = "SELECT entity FROM mentions WHERE memory = ? LIMIT ?"
+    return {*column(db, sql, memory, _MOST_NAMES)}
 
 
 def refresh(tx: Transaction, names: Iterable[str]) -> None:

@@ -37,6 +37,8 @@ ROW_FIELDS: Final = frozenset(Memory.__struct_fields__) - {"id", *DERIVED}
 
 _ROW_NAMES: Final = tuple(sorted(ROW_FIELDS))
 _row_values: Final = attrgetter(*_ROW_NAMES)
+# What decides which entities a memory mentions, and how that counts.
+_naming: Final = attrgetter("data", "merged_into", "created_at")
 _COLUMNS: Final = [
     *("grp" if name == "group" else name for name in _ROW_NAMES),
     "clocks",
@@ -130,17 +132,24 @@ class MemoryTable(RowTable):
         return live if len(live) == len(keys) else super().load_all(db, kind, keys) | live
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
-        """Write or delete the columns and the full text."""
+        """Write or delete the columns, and what the indexes have of them."""
         known = memory_of(before) if before is not None and "text" in before.data else None
-        if not live:
-            if known is not None:
-                gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (known.id,))
-                _unindex(tx, gone.fetchone()[0], known)
-                names.drop_person(tx, known.actor)
-            super().store(tx, before, row, live=False)
+        memory = memory_of(row) if live else None
+        if known is None:
+            if memory is None:
+                super().store(tx, before, row, live=False)
+                return
+            if before is not None:
+                tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
+            self.add(tx, [row], [memory])
             return
-        memory = memory_of(row)
-        if known is not None:
+        named = set() if known.data is None else entity_rows.named_by(tx.db, known.id)
+        if memory is None:
+            gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (known.id,))
+            _unindex(tx, gone.fetchone()[0], known)
+            names.drop_person(tx, known.actor)
+            super().store(tx, before, row, live=False)
+        else:
             values = (*_column_values(tx, memory, row), memory.id)
             written = tx.db.execute(_UPDATE, values).fetchone()
             if known.actor != memory.actor:
@@ -149,10 +158,8 @@ class MemoryTable(RowTable):
             if entry_of(0, known) != entry_of(0, memory):
                 _unindex(tx, written[0], known)
                 index(tx, [entry_of(written[0], memory)])
-            return
-        if before is not None:
-            tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
-        self.add(tx, [row], [memory])
+        if memory is None or _naming(memory) != _naming(known):
+            entity_rows.refresh(tx, named | entity_rows.named_by(tx.db, known.id))
 
     def add(self, tx: Transaction, rows: Sequence[Row], memories: Sequence[Memory]) -> None:
         if (floor := tx.warm_floor) is not None:
@@ -174,6 +181,9 @@ class MemoryTable(RowTable):
                     index_new(tx)
         for name in {memory.actor for memory in memories} - {""}:
             names.add_person(tx, name)
+        for memory in memories:
+            if memory.data is not None:
+                entity_rows.refresh(tx, entity_rows.named_by(tx.db, memory.id))
 
     def normal(self, row: Row) -> Row:
         """The row with numbers of the column's type, and without fields at their default."""
@@ -360,8 +370,6 @@ _FILES: Final[frozenset[StateFile]] = frozenset({"warm", "tree", "hot"})
 def follow_new(tx: Transaction, row: Row) -> None:
     """Update what is derived from a memory whose id is new, and which is not merged."""
     tx.state_files |= _FILES
-    if "data" in row.data:
-        entity_rows.follow(tx, None, row)
     tree_rows.ensure(tx, row.data.get("category", DEFAULT_CATEGORY))
     tx.enforce_warm = True
 
@@ -378,7 +386,6 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
 
 def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
     tx.state_files |= _FILES
-    entity_rows.follow(tx, before, after)
     was = before.data.get("merged_into") if before is not None and KIND.lives(before) else None
     if not KIND.lives(after):
         if before is not None and KIND.lives(before):
