@@ -210,8 +210,12 @@ async def _rebuild(work: Work) -> Facts:
         operations = await propose(work.store, model, work.options)
     except ModelUnavailable as error:
         return {"tree_rebuilt": "failed", "model_error": error.in_full}
-    change = rebuilding.checked if work.dry_run else rebuilding.rebuild
-    done = (await change(work.store, operations)).done
+    if work.dry_run:
+        rules, now = work.store.rules.tree, work.store.now
+        rebuilt = await work.store.read(lambda db: rebuilding.checked(db, operations, rules, now))
+    else:
+        rebuilt = await work.store.write(partial(rebuilding.rebuild, operations=operations))
+    done = rebuilt.done
     return {
         "tree_rebuilt": "llm" if done else "counts-only",
         "tree_changes": [rebuilding.describe(operation) for operation in done],

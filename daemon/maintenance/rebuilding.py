@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,7 +15,6 @@ from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, d
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..runtime.problems import first_names
 from ..schemas.tiers import RebuildUndone
-from ..store.agent_store import AgentStore
 from ..store.database import meta
 from ..store.database.connection import to_json
 from ..store.database.transaction import Transaction
@@ -43,32 +41,11 @@ class Undo(msgspec.Struct, frozen=True):
     moved: tuple[tuple[str, str, str], ...]
 
 
-async def checked(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuilt:
+def checked(
+    db: sqlite3.Connection, operations: Sequence[TreeChange], limits: TreeLimits, now: float
+) -> Rebuilt:
     """The result of the operations; nothing is changed."""
-    rules, now = store.rules, store.now
-
-    def read(db: sqlite3.Connection) -> Rebuilt:
-        tree, placed = tree_rows.load(db), _placed(db, operations)
-        return tree_rebuild.apply(tree, operations, rules.tree, now, placed)
-
-    return await store.read(read)
-
-
-async def rebuild(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuilt:
-    """Apply the valid operations in one transaction, and record how to undo it.
-
-    Only the last rebuild can be undone.
-    """
-    return await store.write(partial(_rebuild, operations=operations))
-
-
-async def undo(store: AgentStore) -> RebuildUndone:
-    """Undo the last rebuild (else `NotFound`): restore its categories, and those of its memories.
-
-    Later changes stay: a memory that was moved since stays there, and a category with other
-    memories stays.
-    """
-    return await store.write(_undo)
+    return tree_rebuild.apply(tree_rows.load(db), operations, limits, now, _placed(db, operations))
 
 
 def last(db: sqlite3.Connection) -> Undo | None:
@@ -92,11 +69,10 @@ def _placed(db: sqlite3.Connection, operations: Sequence[TreeChange]) -> dict[st
     return {key: Placed(category, bool(archived)) for key, category, archived in rows}
 
 
-def _rebuild(tx: Transaction, operations: Sequence[TreeChange]) -> Rebuilt:
+def rebuild(tx: Transaction, operations: Sequence[TreeChange]) -> Rebuilt:
+    """Apply the valid operations, and record how to undo that, which only the last one can be."""
     before = tree_rows.load(tx.db)
-    rebuilt = tree_rebuild.apply(
-        before, operations, tx.rules.tree, tx.now, _placed(tx.db, operations)
-    )
+    rebuilt = checked(tx.db, operations, tx.rules.tree, tx.now)
     if not rebuilt.done:
         return rebuilt
     concerned = _concerned(tx.db, rebuilt)
@@ -156,7 +132,12 @@ def _refile(tx: Transaction, wanted: Mapping[str, str], before: Mapping[str, str
     return moved
 
 
-def _undo(tx: Transaction) -> RebuildUndone:
+def undo(tx: Transaction) -> RebuildUndone:
+    """Undo the last rebuild (else `NotFound`): restore its categories, and those of its memories.
+
+    Later changes stay: a memory that was moved since stays there, and a category with other
+    memories stays.
+    """
     done = last(tx.db)
     if done is None:
         raise NotFound("there is no rebuild of the tree to undo")

@@ -154,7 +154,7 @@ async def rename(scope: Scope, path: CategoryPath, to: CategoryPath) -> schemas.
     path, to = check_category(path, depth, field="path"), check_category(to, depth, field="to")
     change = TreeChange(type="rename", path=path, new_path=to)
     async with scope.store() as store:
-        rebuilt = await rebuilding.rebuild(store, [change])
+        rebuilt = await store.write(lambda tx: rebuilding.rebuild(tx, [change]))
         if rebuilt.refused:
             raise Conflict(rebuilt.refused[0].why)
         undo = await store.read(rebuilding.last)
@@ -171,8 +171,7 @@ async def prune(scope: Scope) -> schemas.TreePruned:
 @Operation("POST", "/api/tree/undo", role="write")
 async def undo(scope: Scope) -> schemas.RebuildUndone:
     """Undo the last rebuild or renaming of the tree, and file its memories as before."""
-    async with scope.store() as store:
-        return await rebuilding.undo(store)
+    return await scope.write(rebuilding.undo)
 
 
 # People and things

@@ -113,7 +113,7 @@ def memory(key: str, text: str | None = None, days: float = 1.0, **fields: Any) 
 async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
     await upkept.add(memory("a", category="x/old"), memory("b", category="x/old"))
     merge = TreeChange(type="merge", path="x/old", new_path="x")
-    await rebuilding.rebuild(upkept.store, [merge])
+    await upkept.store.write(lambda tx: rebuilding.rebuild(tx, [merge]))
     assert {one.category for one in (await upkept.all()).values()} == {"x"}
     await upkept.add(memory("c", category="x/old"))
     assert (await upkept.all())["c"].category == "x"
@@ -123,7 +123,7 @@ async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
         memories.replace(tx, found, structs.replace(found, category="elsewhere"))
 
     await upkept.store.write(move)
-    undone = await rebuilding.undo(upkept.store)
+    undone = await upkept.store.write(rebuilding.undo)
     after = {key: one.category for key, one in (await upkept.all()).items()}
     assert after == {"a": "x/old", "b": "elsewhere", "c": "x"}
     assert undone.memories == 1
@@ -298,7 +298,7 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept):
         "2026-11-21"
     ]
     with pytest.raises(NotFound, match="no rebuild of the tree to undo"):
-        await rebuilding.undo(upkept.store)
+        await upkept.store.write(rebuilding.undo)
 
 
 # With a model

@@ -371,7 +371,7 @@ async def test_every_change_that_a_model_may_propose_is_made(rig, change, catego
     await rig.store.write(lambda tx: tree_rows.ensure(tx, "old"))
     rig.says("rebuild", {"operations": [change]})
     operations = await propose(rig.store, rig.mind, AskOptions())
-    rebuilt = await rebuilding.rebuild(rig.store, operations)
+    rebuilt = await rig.store.write(lambda tx: rebuilding.rebuild(tx, operations))
     assert [one.type for one in rebuilt.done] == [change["type"]]
     assert {path: node.desc for path, node in (await rig.tree()).items()} == categories
     after = await rig.all()

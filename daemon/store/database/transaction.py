@@ -43,7 +43,6 @@ class DeletedMemory(msgspec.Struct, frozen=True):
     """What is needed of a deleted memory to erase its traces."""
 
     text: str
-    group: str
     category: str
 
 

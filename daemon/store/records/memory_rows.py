@@ -397,7 +397,7 @@ def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
             if not memory.expired(tx.now):
                 earlier = column(tx.db, _EARLIER_TEXTS, KIND.name, after.id)
                 tx.forgotten += [
-                    DeletedMemory(text, memory.group, memory.category)
+                    DeletedMemory(text, memory.category)
                     for text in dict.fromkeys((memory.text, *earlier))
                 ]
         return

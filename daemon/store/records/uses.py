@@ -50,12 +50,6 @@ _USE_SECONDS: Final = 3_600.0
 _NO_USES: Final[tuple[int, float]] = (0, 0.0)
 
 
-class Uses(msgspec.Struct, frozen=True):
-    """The content of a row: the number of uses, and the time of the last one."""
-
-    uses: tuple[int, float] = _NO_USES
-
-
 def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     """Count one use of a memory for each time that its id is given. Unknown ids are ignored.
 
@@ -127,7 +121,8 @@ def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
 
 
 def _uses(row: Row | None) -> tuple[int, float]:
-    return _NO_USES if row is None else msgspec.convert(row.data, Uses).uses
+    """The number of uses in a row, and the time of the last one."""
+    return msgspec.convert(row.data.get("uses", _NO_USES) if row else _NO_USES, tuple[int, float])
 
 
 def _check(row: Row) -> None:
