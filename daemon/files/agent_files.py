@@ -13,7 +13,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
@@ -192,20 +192,20 @@ def _part(name: str, path: str, workspace: Path, left: list[str], now: float) ->
         return OwnPart(name, {path: fingerprint}, changed_at, agent_files.line_count(text), text)
     if name == "skills":
         return _skills(workspace, path, fingerprint, text, left)
-    lines = [line for line in text.split("\n") if line.strip()]
-    entries = tuple(_entries(name, lines, changed_at or now))
-    if broken := agent_files.broken_lines(name, text):
-        left.append(broken)
-    return OwnPart(name, {path: fingerprint}, changed_at, len(lines), broken, entries)
-
-
-def _entries(name: str, lines: Sequence[str], now: float) -> Iterator[OwnEntry]:
     parse = agent_files.reflection_of if name == "reflections" else agent_files.episode_of
-    for position, line in enumerate(lines):
-        item = parse(line)
-        if item is not None:
-            at = agent_files.moment_of(item.ts, now)
-            yield OwnEntry(agent_files.digest(line), position, at, item)
+    lines = [line for line in enumerate(text.split("\n"), 1) if line[1].strip()]
+    # A last line without an end may still be written.
+    ended = text.count("\n")
+    entries, broken, why = [], [], ""
+    for position, (number, line) in enumerate(lines):
+        if (item := parse(line)) is not None:
+            at = agent_files.moment_of(item.ts, changed_at or now)
+            entries.append(OwnEntry(agent_files.digest(line), position, at, item))
+        elif number <= ended:
+            broken.append(number)
+    if broken:
+        left.append(why := agent_files.broken_lines(name, broken))
+    return OwnPart(name, {path: fingerprint}, changed_at, len(lines), why, tuple(entries))
 
 
 def _skills(workspace: Path, path: str, fingerprint: str, text: str, left: list[str]) -> OwnPart:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, TypeAlias
@@ -141,16 +141,8 @@ def is_skill_id(skill_id: str) -> bool:
     return "/" not in skill_id and belongs(skill_path(skill_id))
 
 
-def broken_lines(name: str, text: str) -> str:
-    """The lines of a log that are no entry, in words; "" if there are none.
-
-    A last line without an end may still be written.
-    """
-    parse = reflection_of if name == "reflections" else episode_of
-    lines = text.split("\n")[:-1]
-    broken = [number for number, line in enumerate(lines, 1) if line.strip() and not parse(line)]
-    if not broken:
-        return ""
+def broken_lines(name: str, broken: Sequence[int]) -> str:
+    """The lines of a log that are no entry, in words."""
     shown = ", ".join(map(str, broken[:_BROKEN_SHOWN]))
     more = f" and {len(broken) - _BROKEN_SHOWN} more" if len(broken) > _BROKEN_SHOWN else ""
     kind, path = name.removesuffix("s"), PATHS[name.removesuffix("s")]

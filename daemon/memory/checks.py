@@ -108,7 +108,8 @@ def check_client_importance(
 ) -> float:
     """An importance as clients send it: 0 to 1, or an integer on ScalyClaw's scale from 1 to 10.
 
-    An integer 1 is the minimum of that scale if `content` is given, else the maximum of the other.
+    An integer 1 is the minimum of that scale if it is sent `beside_content`, else the maximum of
+    the other.
     """
     if type(value) is int and (beside_content or value > 1):
         if 1 <= value <= 10:

@@ -67,7 +67,7 @@ def extract(text: str) -> Metadata:
 
 
 def merge(metadata: Metadata, other: Metadata) -> Metadata:
-    """The given references, then the found ones; the caps apply to `found` only."""
+    """The references of `metadata`, then those of `other`, which alone are capped."""
     return Metadata(
         urls=tuple(dict.fromkeys(metadata.urls + other.urls[:MAX_URLS])),
         commands=tuple(dict.fromkeys(metadata.commands + other.commands[:MAX_COMMANDS])),

@@ -129,7 +129,7 @@ def is_outside(source: str) -> bool:
 
 
 def outranks(memory: Memory, other: Memory) -> bool:
-    """Whether a user stated `one`, and no user stated `other`."""
+    """Whether a user stated `memory`, and no user stated `other`."""
     return memory.source == USER_STATED and other.source in {INFERRED, EXTRACTED}
 
 

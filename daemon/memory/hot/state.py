@@ -259,7 +259,7 @@ def entries(state: HotState) -> dict[EntryKey, Entry]:
 
 
 def from_entries(entries: Mapping[tuple[str, str], Entry]) -> HotState:
-    """The state that consists of the entries `found`.
+    """The state that consists of these entries.
 
     Entries at equal positions, which come from two devices, are ordered by time, then by key:
     the same on each device. Sections of a later version are ignored, and so are values of a list

@@ -161,15 +161,9 @@ class RecordKind(Generic[T]):
         )
         return {row: self.of(key, msgspec.json.decode(data)) for row, key, data in cursor}
 
-    def put(
-        self, tx: Transaction, record: T, *, key: str = "", new: bool = False, why: str = ""
-    ) -> T:
-        """Store a record; fields that are None are left out.
-
-        The id of its row is `key`, by default its first field; with `new`, `Conflict` if it is in
-        use.
-        """
-        key = key or getattr(record, self._key)
+    def put(self, tx: Transaction, record: T, *, new: bool = False, why: str = "") -> T:
+        """Store a record without the fields that are None; with `new`, `Conflict` if it exists."""
+        key = getattr(record, self._key)
         values = {name: getattr(record, name) for name in self._fields}
         data = {name: value for name, value in values.items() if value is not None}
         rows.write(tx, self.kind, key, msgspec.to_builtins(data), new=new, why=why)

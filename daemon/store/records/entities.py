@@ -56,7 +56,7 @@ class Stated(msgspec.Struct):
 
 
 def named(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
-    """An entity, with the memories whose text names it, and its related entities as `around`."""
+    """The `neighbourhood` of an entity, which has the memories whose text names it, too."""
     nearest = neighbourhood(db, name, depth, now)
     of_entity = [entity for entity in nearest[:1] if entity.key == canonical(db, name_key(name))]
     whole = _with_texts(db, name, of_entity[0] if of_entity else None, now)
