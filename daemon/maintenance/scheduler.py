@@ -84,7 +84,6 @@ class _Lane(msgspec.Struct):
     is_idle: bool = False  # whether the agent is closed, and was not used between the last two runs
     # In a row, of what is not recorded for each job: opening the agent, and the jobs without a row.
     failures: int = 0
-    failing: set[str] = set()  # the jobs whose failure is reported
 
 
 class Scheduler:
@@ -195,7 +194,7 @@ class Scheduler:
                     self._tasks[key] = task
         for key in self._lanes.keys() - current:
             for job in self._by_lane[key[1]]:
-                self._recovered(key, job)
+                self._recovered(key[0], job)
             del self._lanes[key]
 
     async def _list_agents(self, up: float) -> None:
@@ -229,12 +228,12 @@ class Scheduler:
                             delay = await self._catch_up(key, store, was_open=is_open)
             if lane.failures:
                 lane.failures = 0
-                self._recovered(key, job)
+                self._recovered(agent, job)
         except (NotFound, ShuttingDown):
             # The agent was forgotten or closed meanwhile.
             pass
         except Exception as error:  # noqa: BLE001 - a failure stops no other job
-            self._report(key, job, error)
+            self._report(agent, job, error)
             lane.failures += 1
             least = RETRY_SECONDS if job.agents == "all" else delay
             delay = retry_seconds(least, lane.failures)
@@ -262,10 +261,10 @@ class Scheduler:
             except Postponed:
                 pass
             except Exception as error:  # noqa: BLE001 - a failure stops no other job
-                self._report(key, job, error)
+                self._report(key[0], job, error)
             else:
                 for name in (job.name, *job.covers):
-                    self._recovered(key, self._jobs[name])
+                    self._recovered(key[0], self._jobs[name])
             runs = await store.read(partial(_last_runs, jobs))
         lane.is_idle = not was_open and lane.uses == uses
         lane.uses = uses
@@ -292,7 +291,7 @@ class Scheduler:
     def _delay(self, agent: str) -> float:
         return spread(self._jitter(), self._device, agent)
 
-    def _report(self, key: tuple[str, str], job: Job, error: Exception) -> None:
+    def _report(self, agent: str, job: Job, error: Exception) -> None:
         hint = "nothing is lost; it is tried again"
         if isinstance(error, ThermoclineError):
             hint = error.hint or hint
@@ -301,24 +300,12 @@ class Scheduler:
             _log.error(
                 "'%s' failed with %s:\n%s", job.name, kind, where, extra={"action": "job_failed"}
             )
-        whose = f" for '{key[0]}'" if key[0] else ""
+        whose = f" for '{agent}'" if agent else ""
         message = f"cannot run '{job.name}'{whose}: {words_of(error)}"
-        self._problems.report(job.problem, key[0], message, hint)
-        self._lanes[key].failing.add(job.name)
+        self._problems.report(job.problem, f"{agent}/{job.name}", message, hint)
 
-    def _recovered(self, key: tuple[str, str], job: Job) -> None:
-        """Withdraw the report of a job, unless another job of the agent has the same problem."""
-        if job.name not in self._lanes[key].failing:
-            return
-        self._lanes[key].failing.discard(job.name)
-        failing = (
-            self._jobs[name].problem
-            for other, lane in self._lanes.items()
-            for name in lane.failing
-            if other[0] == key[0]
-        )
-        if job.problem not in failing:
-            self._problems.clear(job.problem, key[0])
+    def _recovered(self, agent: str, job: Job) -> None:
+        self._problems.clear(job.problem, f"{agent}/{job.name}")
 
 
 def _last_runs(jobs: Iterable[Job], db: sqlite3.Connection) -> dict[str, Run]:
