@@ -141,7 +141,9 @@ def _details(memory: Memory) -> Iterator[tuple[str, str]]:
         yield "updated", moment(memory["updated_at"])
     if uses := memory.get("access_count"):
         times = number_of(uses, "time", "times")
-        yield "used", f"{times}, last {moment(memory.get('last_accessed_at'))}"
+        # Imports may not say when.
+        last = memory.get("last_accessed_at")
+        yield "used", times if last is None else f"{times}, last {moment(last)}"
     if memory.get("expires_at") is not None:
         yield "expires", moment(memory["expires_at"])
     yield from _named(memory, ("merged_into", "superseded_by", "writer"))

@@ -308,6 +308,7 @@ def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(daemon, 
     ]
     assert texts(shell) == {"m0": "fact 0 of default", "m1": "fact 1 of default"}
     assert shell.json("get", "m0")["access_count"] == 2
+    assert "used        2 times\n" in shell.out("get", "m0")
     assert shell.json(*words)["stored"] == {}
     asyncio.run(fill((insert, ("late", "default", "a late fact"))))
     shell.run("update", "m0", "--text", "changed here")
