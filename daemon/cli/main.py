@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has what it wanted.
         _abandon_output()
     except (ClientError, ThermoclineError, WrongUsage, OSError) as error:
-        return _failed(error, words, as_json=as_json)
+        return failed(error, words, as_json=as_json)
     return code
 
 
@@ -148,7 +148,8 @@ def _unknown(verb: str) -> str:
     return f"unknown verb {verb!r}; {meant}"
 
 
-def _failed(error: Exception, words: Sequence[str], *, as_json: bool) -> int:
+def failed(error: Exception, words: Sequence[str], *, as_json: bool) -> int:
+    """Show why a command failed, and return its exit code."""
     lost_output = isinstance(error, OSError) and error.filename is None
     fields = explained(error)
     if as_json and not lost_output:

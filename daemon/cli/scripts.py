@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..client.caller import Caller
 from ..client.errors import ClientError
-from .main import main, split
+from .main import failed, main, split
 from .terminal import show_json
 from .usage import Args, Form, Verb, help_of, parse
 from .values import OUTPUT_VARIABLE, WrongUsage, refuse, say, text_in
@@ -121,8 +121,7 @@ def _script(name: str, declared: Verb, options: Sequence[str], words: Sequence[s
             assert callable(form.call)
             form.call(args, client)
     except (ClientError, WrongUsage, OSError) as error:
-        say(str(error))
-        return 2 if isinstance(error, WrongUsage) else 1
+        return failed(error, words, as_json=False)
     return 0
 
 

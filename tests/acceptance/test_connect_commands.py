@@ -253,6 +253,10 @@ def test_evoclaws_other_scripts_answer_or_say_what_to_call(scripts, call, tmp_pa
     prompt = tmp_path / "prompt.txt"
     assert _said(search, *query, "--mode", "llm", "--llm-prompt-file", str(prompt)).stdout == ""
     assert " ada: Ada likes oolong" in prompt.read_text()
+    wrong = _said(search, *query, "--mode", "llm", "--llm-endpoint", "ftp://x", code=1).stderr
+    assert "--llm-endpoint: expected" in wrong
+    away = _said(scripts / "distiller.py", "--file", str(tmp_path / "none.txt"), code=1).stderr
+    assert away == f"thermocline: cannot open {tmp_path / 'none.txt'}: No such file or directory\n"
     done = _said(scripts / "tree_rebuild.py", "--tree-file", "x", "--dry-run", code=2)
     assert "thermocline consolidate --mode monthly --dry-run" in done.stderr
 
