@@ -354,6 +354,9 @@ def _answers(question: SpokenSentence, answer: SpokenSentence) -> bool:
     """Whether a statement means little without the question right before it."""
     if "question" not in question.signals or answer.signals & {"question", "solution"}:
         return False
+    # "Who?" says nothing of what its answer is about.
+    if len(asked := words(question.original)) == 1 and cue("asks_name").any_in(asked[0]):
+        return False
     is_value = cue("which").pattern.match(fold(question.original)) is not None
     # "Anything else?", but not "Anything else, an allergy?".
     is_open = cue("agenda").any_in(fold(question.original))
