@@ -352,10 +352,10 @@ def _same_speaker(statement: SpokenSentence, other: SpokenSentence) -> bool:
 
 def _answers(question: SpokenSentence, answer: SpokenSentence) -> bool:
     """Whether a statement means little without the question right before it."""
-    if "question" not in question.signals or answer.signals & {"question", "solution"}:
-        return False
+    asked = words(question.original)
     # "Who?" says nothing of what its answer is about.
-    if len(asked := words(question.original)) == 1 and cue("asks_name").any_in(asked[0]):
+    is_empty = len(asked) == 1 and cue("asks_name").any_in(asked[0])
+    if "question" not in question.signals or is_empty or answer.signals & {"question", "solution"}:
         return False
     is_value = cue("which").pattern.match(fold(question.original)) is not None
     # "Anything else?", but not "Anything else, an allergy?".
