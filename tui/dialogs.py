@@ -216,11 +216,9 @@ class FormScreen(Dialog[bool]):
             yield Input(field.value, field.about, suggester=words, select_on_focus=False, id=name)
 
     def on_mount(self) -> None:
-        """The first empty field can be filled in at once, else the first."""
         self.query_one("#notes").display = self._has_notes
         self._label()
-        first = next((field for field in self._fields if not field.value), self._fields[0])
-        self.query_one(f"#field-{first.name}").focus()
+        self.query_one(f"#field-{self._fields[0].name}").focus()
 
     @property
     def values(self) -> dict[str, str]:

@@ -77,6 +77,16 @@ async def test_a_memory_is_changed_and_only_what_differs_and_undone(daemon, clie
         assert texts(client) == ["tea at four"]
 
 
+async def test_what_is_typed_into_an_opened_form_goes_into_its_first_field(daemon, client):
+    client.store("tea at four")
+    async with opened(daemon, client) as term:
+        await term.press("e")
+        await term.see("Edit")
+        await term.pilot.press(*"no ", "ctrl+s")
+        await term.see("changed text")
+        assert texts(client) == ["no tea at four"]
+
+
 async def test_forgetting_needs_the_word_and_its_undoing_stores_it_again(daemon, client):
     kept = client.store(
         "the gate code is 4711 see https://example.com",

@@ -86,6 +86,11 @@ async def test_a_category_is_added_with_its_parents_and_undone(daemon, client):
         await term.see("what [bold]drives[/] it")
         await term.undo()
         await term.until(lambda: paths(client) == {"projects"}, "it is gone, with its parents")
+        await choose(term, "projects")
+        await term.press("a")
+        await term.see("Add a category")
+        await term.pilot.press(*"boat", "ctrl+s")
+        await term.until(lambda: "projects/boat" in paths(client), "it is made below the chosen")
 
 
 async def test_a_category_is_described_and_renamed_with_its_memories_and_undone(daemon, client):
