@@ -75,12 +75,14 @@ def _store(args: Args, client: Caller) -> None:
     is_synced = synced(client, database, memories=[stored["id"]])
     new, supersedes = stored.get("stored", True), stored.get("supersedes", ())
     if not args.json:
+        where = f"{short(stored['id'])} in {visible(stored['category'])}"
         if new:
             always = "; standing: in every context" if stored["standing"] else ""
-            print(f"stored {short(stored['id'])} in {visible(stored['category'])}{always}")
+            print(f"stored {where}{always}")
         else:
+            # The category of a known memory may be another than the given one.
             uses = number_of(stored["access_count"], "time", "times")
-            print(f"already known: {short(stored['id'])} (used {uses})")
+            print(f"already known: {where} (used {uses})")
         for key in supersedes:
             text = one_line(client.call("GET /api/memory/{id}", id=key)["text"])
             print(f"replaces {short(key)}: {cut(visible(text), _REPLACED_COLUMNS)}")

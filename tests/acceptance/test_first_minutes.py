@@ -73,7 +73,7 @@ def test_the_question_that_the_welcome_suggests_is_answered(shown_commands):
     assert re.fullmatch(r"stored [0-9a-f]{8} in general\n", _run(store))
     assert _run(question).splitlines()[-1].endswith(FLIGHT)
     again = _run(store)
-    assert re.fullmatch(r"already known: [0-9a-f]{8} \(used \d times?\)\n", again)
+    assert re.fullmatch(r"already known: [0-9a-f]{8} in general \(used \d times?\)\n", again)
 
 
 def test_the_agent_that_the_welcome_suggests_is_connected(shown_commands, tmp_path):
