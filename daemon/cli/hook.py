@@ -147,7 +147,7 @@ class SessionEvent:
     def prompted(self, daemon: _Daemon) -> None:
         """The memories that answer the prompt, which is observed too."""
         prompt = self._text("prompt")
-        if not prompt.strip() or prompt.startswith("/"):
+        if not prompt.strip() or _is_command(prompt):
             return
         self._send_context(daemon, {"query": prompt[:_PROMPT_CHARS], "found": True})
         if self._name == "UserPromptSubmit":
@@ -173,7 +173,7 @@ class SessionEvent:
         turns = [
             {"role": role, "text": text[:_TURN_CHARS]}
             for role, text in messages
-            if text.strip() and not text.startswith("/")
+            if text.strip() and not (role == "user" and _is_command(text))
         ]
         if turns or end:
             body = {"conversation": self._conversation, "turns": turns, "end": end}
@@ -194,6 +194,11 @@ class SessionEvent:
     def _text(self, name: str) -> str:
         value = self._event.get(name)
         return value if isinstance(value, str) else ""
+
+
+def _is_command(prompt: str) -> bool:
+    """Whether a prompt is a command of the client, such as `/clear`, and not a path."""
+    return prompt.startswith("/") and "/" not in prompt.split(maxsplit=1)[0][1:]
 
 
 # By the names of Claude Code and Codex, and of Gemini CLI and Cursor where they differ.

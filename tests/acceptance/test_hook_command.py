@@ -111,7 +111,7 @@ def test_a_prompt_gets_what_the_memory_has_for_it(call, agent):
     agent.process = True
     question = "Where does Ana live?"
     work = "I have cleaned up the tests today. The build is green again."
-    for prompt in (question, f"{work} {question}"):
+    for prompt in (question, f"{work} {question}", f"/srv/build.log is empty. {question}"):
         block = agent.event("UserPromptSubmit", prompt=prompt)
         assert block.startswith(CONTEXT)
         assert "Ana lives in Kiel" in block
@@ -122,7 +122,7 @@ def test_nothing_is_said_when_nothing_is_relevant(call, agent):
     for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "NoSuchEvent"):
         assert agent.event(event, prompt="hello there", source="startup") == ""
     call.store("Ana lives in Kiel")
-    for prompt in ("what is the capital of Peru?", "", "  ", "/clear"):
+    for prompt in ("what is the capital of Peru?", "", "  ", "/clear", "/who is Ana"):
         assert agent.event("UserPromptSubmit", prompt=prompt) == ""
 
 
