@@ -274,10 +274,9 @@ VERBS: Final = {
         --limit N       maximum number (default 20)""",
         note=(
             "Each line shows the fields that a change replaced, with their values before and\n"
-            "after; of a\n"
-            "conflict the value that was lost (old) beside the value in force (new). All\n"
-            "devices count a conflict until --conflicts has shown it on one of them; thermocline\n"
-            "undo ID --to N puts the lost value into force."
+            "after; of a conflict the value that was lost (old) beside the value in force\n"
+            "(new). All devices count a conflict until --conflicts has shown it on one of them;\n"
+            "thermocline undo ID --to N puts the lost value into force."
         ),
     ),
     "undo": Verb(
