@@ -110,15 +110,6 @@ def edit(
 def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
     faults: list[Fault] = []
     document = layer.document
-    for key, value in change.set.items():
-        path, _ = split(key)
-        if not is_key(key):
-            faults.append(Fault(layer.name, "", f"expected a key, got {shown(key)}"))
-        elif any(name.startswith("_") for name in path):
-            faults.append(Fault(layer.name, key, "a name with a leading underscore is a comment"))
-        else:
-            for inner, leaf in _leaves_of(path, value):
-                document = _put(document, inner, leaf)
     for key in change.unset:
         path, _ = split(key)
         known = next((end for end in range(len(path)) if type_at(path[: end + 1]) is None), None)
@@ -128,6 +119,15 @@ def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
             faults.append(Fault(layer.name, key, unknown(path[known], path[:known])))
         else:
             document = _dropped(document, path)
+    for key, value in change.set.items():
+        path, _ = split(key)
+        if not is_key(key):
+            faults.append(Fault(layer.name, "", f"expected a key, got {shown(key)}"))
+        elif any(name.startswith("_") for name in path):
+            faults.append(Fault(layer.name, key, "a name with a leading underscore is a comment"))
+        else:
+            for inner, leaf in _leaves_of(path, value):
+                document = _put(document, inner, leaf)
     return Layer(layer.name, document), faults
 
 

@@ -104,6 +104,10 @@ def test_a_key_that_is_unset_is_that_of_the_layers_below(env, file, tmp_path):
     # null is a value.
     assert json.loads(file.read_text()) == {"sync": {"url": None}}
     assert edit(ConfigChange(unset=("hot.max_bytes",)), env, None, (), system)[1] == loaded
+    # What a change sets, it does not remove.
+    again = ConfigChange(set={"sync.budget": 1}, unset=("sync",))
+    edit(again, env, None, (), system)
+    assert json.loads(file.read_text()) == {"sync": {"budget": 1}}
 
 
 def test_a_link_to_the_file_stays_a_link(env, file, tmp_path):
