@@ -59,6 +59,12 @@ def test_a_memory_of_a_fifth_level_is_filed_at_the_fourth(call):
     assert forgotten["total"] == 1
     changed = call.ok("PUT", f"/api/memory/{stored['id']}", {"category": "v/w/x/y/z"})
     assert changed["category"] == "v/w/x/y"
+    known = call.store("z")["id"]
+    call.store("z", category="v/w/x/y/z")
+    page = call.ok("GET", "/api/memory?category=v/w/x/y/z")
+    assert {found["id"] for found in page["results"]} == {stored["id"], known}
+    changed = call.ok("PUT", f"/api/memory/{known}", {"category": "v"})
+    assert changed["original_category"] == ""
     call.ok("PUT", "/api/hot/lesson", {"text": "ask first", "category": "a/b/c/d/e"})
     (lesson,) = call.ok("GET", "/api/hot")["state"]["critical_lessons"]
     assert lesson["category"] == "a/b/c/d"

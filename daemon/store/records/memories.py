@@ -97,10 +97,13 @@ def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
     importance, and a category in place of the default.
     """
     new = merged_fields(repeated, known, share=0.0)
+    is_default = known.category == DEFAULT_CATEGORY != repeated.category
+    filed = repeated if is_default else known
     new = msgspec.structs.replace(
         new,
         importance=max(known.importance, repeated.importance),
-        category=repeated.category if known.category == DEFAULT_CATEGORY else known.category,
+        category=filed.category,
+        original_category=filed.original_category,
     )
     if new != known:
         replace(tx, known, msgspec.structs.replace(new, updated_at=tx.now))
@@ -121,7 +124,9 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
         clear_superseded(tx, old.id)
         new = msgspec.structs.replace(new, superseded_by=None)
     if new.category != old.category:
-        new = _filed(tx, msgspec.structs.replace(new, original_category=""))
+        if new.original_category == old.original_category:
+            new = msgspec.structs.replace(new, original_category="")
+        new = _filed(tx, new)
     rewrite(tx, new, why=why)
     tree_rows.touch(tx, new.category)
     return _reported(tx, old.id, "memory.updated")
