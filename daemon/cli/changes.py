@@ -203,15 +203,16 @@ def _undo(args: Args, client: Caller) -> Shown | int:
 
 
 def _show_undone(undone: Mapping[str, Any], limit: int | None) -> None:
-    rows, would = undone["results"], "" if undone["done"] else "would be "
+    rows, is_plan = undone["results"], not undone["done"]
     for row in rows[:limit]:
         text = f"  {_value(row['text'])}" if row.get("text") else ""
+        would = "would be " if is_plan and not row["result"].startswith("cannot") else ""
         print(f"{visible(_named(row))}: {would}{row['result']}{text}")
     if limit is not None and len(rows) > limit:
         print(f"and {len(rows) - limit:,} more")
     if not rows:
         print("nothing to undo")
-    if would and any(row["result"].startswith("deleted") for row in rows):
+    if is_plan and any(row["result"].startswith("deleted") for row in rows):
         say("what is deleted is forgotten, and cannot come back")
 
 

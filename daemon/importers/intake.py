@@ -286,8 +286,7 @@ class Intake:
                 continue
             kind = offered[0].kind
             there = sum(map(self._is_there, offered))
-            if self._writer is not None:
-                self._note_author(offered)
+            self._note_author(offered)
             done = apply.apply(self.tx, offered, why="import")
             if offered is deletions:
                 self.skip(DELETED, done.changed)

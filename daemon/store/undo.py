@@ -76,7 +76,9 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Undo
         changed.setdefault((version.kind, version.id), []).append(version)
     marked = rows.marks(tx.db, f"{WRITTEN_BY} AND at >= ?", by, since)
     created = {(memory_rows.KIND.name, key): 0 for key in _stored(tx, by, since)}
-    created |= {(mark.kind, mark.id): mark.number for mark in marked if mark.why == rows.CREATED}
+    made = {(mark.kind, mark.id): mark.number for mark in marked if mark.why == rows.CREATED}
+    # A category was made before those below it.
+    created |= dict(reversed(made.items()))
     outcomes: dict[tuple[str, str], Undoing] = {}
     for name, number in created.items():
         if (outcome := _unmake(tx, *name, number, by)) is not None:

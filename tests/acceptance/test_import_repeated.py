@@ -187,7 +187,13 @@ def test_an_import_is_undone_whole_by_its_author(call, take):
     hot = {"critical_lessons": ["Ask before paying"], "identity": {"agent_name": "Nova"}}
     take(memories=[FACT], experiences=[LESSON])
     take(text=hot, name="hot-memory-state.json", written_at=THEN)
-    take(text={"root": {"desc": ""}, "attic": {"desc": "Boxes"}}, name="memory-tree.json")
+    tree = {"root": {"desc": ""}, "attic": {"desc": "Boxes"}, "attic/box": {"desc": "Hats"}}
+    take(text=tree, name="memory-tree.json")
+    entity = {"kind": "entity", "id": "otis", "data": {"name": "Otis", "mentions": 2}}
+    entity["data"] |= {"first_seen": THEN, "last_seen": THEN}
+    take(text=entity | {"clocks": {"at": [1, "import"]}}, format="rows")
+    assert take(text=tree, name="memory-tree.json")["stored"] == {}
+    assert call.ok("GET", "/api/graph?entity=otis")["found"]
     author = call.ok("GET", "/api/memory/fact0001")["writer"]
     call.ok("POST", "/api/undo", {"by": author, "since": "1h"})
     assert listed(call) == {}
@@ -195,6 +201,8 @@ def test_an_import_is_undone_whole_by_its_author(call, take):
     state = call.ok("GET", "/api/hot")["state"]
     assert (state["identity"], state["critical_lessons"]) == ({}, [])
     assert "attic" not in call.ok("GET", "/api/tree")["tree"]
+    assert not call.ok("GET", "/api/graph?entity=otis")["found"]
+    assert call.ok("POST", "/api/undo", {"by": author, "since": "1h"})["results"] == []
 
 
 def test_a_description_replaces_only_a_title(call, take):

@@ -236,11 +236,14 @@ def write(
 
 def _own_birth(tx: Transaction, row: Row) -> float:
     """When this writer made a row; 0 if another one did."""
-    made = "SELECT writer FROM history WHERE kind = ? AND id = ? AND why = ?"
-    author = next(iter(column(tx.db, made, *row.key, CREATED)), row.data.get("writer"))
+    made = "SELECT writer, at FROM history WHERE kind = ? AND id = ? AND why = ?"
+    stored = "SELECT writer, stored_at FROM memories WHERE ? = 'memory' AND id = ?"
+    known = tx.db.execute(f"{made} UNION ALL {stored}", (*row.key, CREATED, *row.key)).fetchone()
+    author, at = known or (None, None)
     if author is not None and author != tx.writer:
         return 0.0
-    return moment_of(min(stamp for stamp, _ in stamps(row).values())[0])
+    # What was imported has the stamps of its source.
+    return moment_of(min(stamp for stamp, _ in stamps(row).values())[0]) if at is None else at
 
 
 def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:
