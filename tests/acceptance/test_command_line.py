@@ -350,13 +350,12 @@ def test_an_edit_is_seen_in_the_history_and_undone(shell):
     asked = shell.run("undo", "--by", "cli", "--since", "2h", code=2)
     assert asked.stdout == told
     assert "cannot ask without a terminal" in asked.stderr
-    since = str(time.time())
-    shell.run("forget", key)
-    told = shell.out("undo", "--by", "cli", "--since", since, "--dry-run")
-    assert told == f"memory {key[:8]}: cannot come back: forgotten\n"
     assert shell.json("get", key)["id"] == key
+    since = str(time.time())
     done = shell.out("undo", "--by", "cli", "--since", "2h", "--yes")
     assert done == f"memory {key[:8]}: deleted\n"
+    told = shell.out("undo", "--by", "cli", "--since", since, "--dry-run")
+    assert told == f"memory {key[:8]}: cannot come back: forgotten\n"
     assert shell.json("history", "--conflicts")["results"] == []
 
 
