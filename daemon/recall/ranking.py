@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -16,6 +16,7 @@ from .pool import Pool
 from .signals import Signals, different_words
 from .sources import EPISODES, MEMORIES, Candidate
 from .successors import successors
+from .word_scores import little_terms
 
 FADING_PER_DAY: Final = 0.05
 # Results below this share of the best are dropped.
@@ -72,10 +73,14 @@ def rank(
 
     A replaced memory comes after its replacement; with `once`, which asks for
     what used to be true, before it. What better candidates have said already
-    yields to what says more.
+    yields to what says more, and what only repeats the question to a sure answer.
     """
     entries = pool.entries
     matches, by = _with_replaced(pool, signals, once=once)
+
+    def sure(at: int) -> bool:
+        return any(is_sure(pool, signals, answer, matches[at]) for answer in by.get(at, (at,)))
+
     least = _LEAST_SHARE * max(matches, default=0.0)
     whole = weights.match + weights.recency + weights.importance
     order: list[_Place] = []
@@ -89,13 +94,13 @@ def rank(
         order.append((round(relevance, _PLACES), entry.created_at, entry.key, at))
     order.sort(reverse=True)
     order[:_COMPARED] = _with_repeats(order[:_COMPARED], entries, by)
+    order[:_COMPARED] = _with_repeated_questions(order[:_COMPARED], entries, signals, sure)
     order.sort(reverse=True)
     # Only the first of them are read.
     for relevance, _, _, at in order:
-        entry, match = entries[at], matches[at]
+        entry = entries[at]
         recency = recency_of(entry, now, decay)
-        sure = any(is_sure(pool, signals, answer, match) for answer in by.get(at, (at,)))
-        yield Ranked(at, relevance, match, recency, entry.importance, sure)
+        yield Ranked(at, relevance, matches[at], recency, entry.importance, sure(at))
 
 
 def _with_repeats(
@@ -120,6 +125,27 @@ def _with_repeats(
         yield relevance, created_at, key, at
 
 
+def _with_repeated_questions(
+    order: Sequence[_Place],
+    entries: Sequence[Candidate],
+    signals: Signals,
+    sure: Callable[[int], bool],
+) -> Iterator[_Place]:
+    """The best candidates, those that only repeat the question behind the first sure answer."""
+    asked = {at for _, _, _, at in order if _repeats_question(entries[at], signals)}
+    answers = (relevance for relevance, _, _, at in order if asked and sure(at))
+    most = round(max(answers, default=math.inf) - _STEP, _PLACES)
+    for relevance, created_at, key, at in order:
+        yield min(relevance, most) if at in asked else relevance, created_at, key, at
+
+
+def _repeats_question(entry: Candidate, signals: Signals) -> bool:
+    """Whether it has the words of a question, but not its answer: episodes, and equal questions."""
+    return entry.is_question and (
+        entry.source is EPISODES or frozenset(entry.terms.split()) <= signals.asked | little_terms()
+    )
+
+
 def matches_of(pool: Pool, signals: Signals) -> list[float]:
     """The sum of each entry's signals as a value from 0 to 1; .78 with all words."""
     return [
@@ -131,12 +157,11 @@ def matches_of(pool: Pool, signals: Signals) -> list[float]:
 def is_sure(pool: Pool, signals: Signals, at: int, match: float) -> bool:
     """Whether an entry with this match most likely answers.
 
-    One word of several is met by chance too often, however rare it is; and an episode that repeats
-    a question has the words of the question, but not its answer. Nor is a text from which a secret
-    was removed an answer to a question for it.
+    One word of several is met by chance too often, however rare it is. What repeats a question is
+    no answer, nor is a text from which a secret was removed an answer to a question for it.
     """
     entry = pool.entries[at]
-    if entry.is_question and entry.source is EPISODES:
+    if _repeats_question(entry, signals):
         return False
     if signals.secret and _REMOVED in f" {entry.terms} ":
         return False

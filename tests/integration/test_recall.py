@@ -249,6 +249,25 @@ def test_a_newer_statement_that_tells_no_change_comes_first_unless_the_past_is_a
     assert texts(recall(call, before, limit=20))[0] == older
 
 
+def test_a_question_that_was_asked_before_does_not_come_before_its_answer(call):
+    flight = "Maya's flight lands on Friday at 18:40"
+    call.store(flight)
+    asked = "User asked: when does Maya arrive? My name is Robin."
+    call.ok("POST", "/api/episodes", {"summary": asked})
+    answer = recall(call, "when does Maya arrive?")
+    assert [one["text"] for one in answer["results"]][:2] == [flight, asked]
+    assert answer["confidence"] == "sure"
+    turns = [{"role": "user", "text": "when does Maya arrive?"}]
+    turns += [{"role": "assistant", "text": "I will look it up."}]
+    call.ok("POST", "/api/turns", {"conversation": "chat", "turns": turns})
+    again = recall(call, "When does Maya arrive?")["results"]
+    assert (again[0]["text"], again[0]["sure"]) == (flight, True)
+    assert [one["sure"] for one in again if one["text"].startswith("when")] == [False]
+    # Where nothing answers, that it was asked is the best that is known.
+    [first, *_] = recall(call, "when does Robin arrive?")["results"]
+    assert (first["text"], first["sure"]) == (asked, False)
+
+
 def test_of_two_statements_about_one_thing_only_the_one_that_is_asked_for_is_sure(call):
     grown_up(call)
     time_of_older = time.time() - 40 * DAY
