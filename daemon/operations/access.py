@@ -91,7 +91,7 @@ class Gate:
         if held is None or _RANK[held] < _RANK[role]:
             whom = "any agent" if agent == _ANY else f"agent '{agent}'"
             raise Forbidden(
-                f"user {peer.uid} may not {role} for {whom}",
+                f"user {peer.uid} has not the role {role} for {whom}",
                 hint=f"an admin can grant it in the configuration: access.users.{peer.uid}",
             )
 

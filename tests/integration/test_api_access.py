@@ -6,12 +6,14 @@ import os
 import pwd
 import shutil
 import socket
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from shells import run
 
 from thermocline.daemon.cli.models import with_local_model
 from thermocline.daemon.client import Client
@@ -22,6 +24,7 @@ from thermocline.daemon.operations.access import Gate, Peer, peer_of
 READER, WRITER, ADMIN, MEMBER, STRANGER = 54_001, 54_002, 54_003, 54_004, 54_005
 OWNER = 54_006
 GROUP = 54_100
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 WITH_WORKSPACE = ("notes", "diary")
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -180,6 +183,19 @@ def test_importing_needs_the_role_for_what_is_imported(ask):
     rows = {"text": json.dumps(row)}
     assert ask(WRITER, "notes", "POST", "/api/import", rows).status == 403
     assert ask(OWNER, "notes", "POST", "/api/import", rows).body["stored"] == {"pair": 1}
+
+
+@as_root
+def test_a_writer_imports_a_system_whose_database_also_has_rows(open_daemon):
+    path = open_daemon.socket.parent / "scalyclaw.db"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript((SAMPLES / "scalyclaw.sql").read_text())
+    path.chmod(0o644)
+    words = (f"--socket={open_daemon.socket}", "--agent-id=plans", "--json", "import", path)
+    with user(WRITER):
+        report = json.loads(run(*words).stdout)
+    assert report["stored"]["memory"] == 2
+    assert f"user {WRITER} has not the role admin" in str(report["left_out"])
 
 
 @as_root
@@ -413,7 +429,7 @@ def test_the_highest_of_several_grants_holds_and_root_and_the_daemons_own_user_n
     ):  # fmt: skip
         assert decided.role(who, agent) == role
     decided.require(peer(MEMBER, GROUP), "notes", "read")
-    with pytest.raises(Forbidden, match="may not admin"):
+    with pytest.raises(Forbidden, match="has not the role admin"):
         decided.require(peer(MEMBER, GROUP), "notes", "admin")
 
 
