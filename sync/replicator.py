@@ -237,7 +237,7 @@ class Replicator:
             if seconds <= 0:
                 if (seconds := self._hold_seconds()) <= 0:
                     return
-                self._set_state(held_until=self._now() + seconds)
+                self._set_state(held_until=self._now() + seconds, next_poll=None)
             await _wait_for(self._due_changed, seconds)
 
     async def _once(

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from ..client.caller import Caller
 from ..cloud.account import Secret
 from ..cloud.provider import TURSO, TursoProvider
@@ -30,6 +32,9 @@ def _provision(args: Args, _client: Caller) -> int:
     expiration = args.expires or "never"
     calls = provider.calls(args.owner, expiration)
     if args.dry_run:
+        if args.json:
+            show_json({"requests": msgspec.to_builtins(calls)})
+            return 0
         for call in calls:
             print(call.method, call.url, json.dumps(call.body) if call.body else "")
         return 0

@@ -66,6 +66,9 @@ def test_a_dry_run_prints_the_requests_and_sends_none(provider, tmp_path):
     assert create[:2] == ["POST", provider.url + DATABASES]
     assert json.loads(create[2]) == {"name": "ana", "group": "default"}
     assert mint[1].startswith(f"{provider.url}{DATABASES}/ana/auth/tokens?expiration=never")
+    [first, second] = json.loads(run("provision", "ana", *words, "--json").stdout)["requests"]
+    assert (first["url"], first["body"]) == (create[1], json.loads(create[2]))
+    assert (second["url"], second["body"]) == (mint[1], None)
     assert provider.requests == []
     assert not (tmp_path / "ana").exists()
 

@@ -227,6 +227,9 @@ async def test_rounds_are_held_back_and_said_to_be_but_not_one_that_somebody_ask
     await one.replicator.sync()
     assert remote_ids(remote) == {"m1"}
     assert one.state.held_until is None
+    one.write("memory", "m2")
+    await one.until(lambda state: state.held_until)
+    assert one.state.next_poll is None, "it does not poll before that"
 
 
 async def test_after_an_outage_devices_that_lost_it_together_poll_at_different_times(run):
