@@ -305,9 +305,15 @@ class Restorer:
         return 0
 
     async def _withheld(self, replica: Replica, compared: Differences) -> list[str]:
-        """What devices have seen of a sealed replica, and it does not show, a line each."""
+        """What a sealed replica does not show, as far as it can be known, a line each."""
         if self._keychain is None:
             return []
+        lines = []
+        if await self._patiently(replica.is_any_unsealed):
+            lines.append(
+                "there are rows that are not sealed, which anybody could have changed: the device"
+                " that began to seal the replica has them"
+            )
         listed = await self._patiently(lambda: proofs.read(replica))
         proven = {
             name: proof
@@ -315,11 +321,10 @@ class Restorer:
             if time.time() - proof.at <= proofs.MOST_SECONDS
         }
         if not proven:
-            return []
+            return lines
         after = min([compared.shown[0], *(proof.seq for proof in proven.values())])
         head = await self._patiently(replica.head)
         newest = await self._patiently(lambda: proofs.newest(replica, after))
-        lines = []
         for name, proof in proven.items():
             differing = proofs.differing(proof, compared.shown, newest)
             share = 100 if head.seq < proof.seq else differing

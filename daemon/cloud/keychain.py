@@ -221,14 +221,14 @@ class Keychain:
         async with self._changing:
             await self._take(await roster.learn(remote, self.needed(), self._holder()))
 
-    def is_switching(self, agent: str) -> bool:
-        """Whether an agent's replica may have unsealed rows that are to be taken in."""
+    def switching(self, agents: set[str]) -> set[str]:
+        """Those of some agents whose replicas may have unsealed rows that are to be taken in."""
         stored = self._stored
-        return stored is not None and stored.is_first and agent not in stored.switched
+        return agents - {*stored.switched} if stored is not None and stored.is_first else set()
 
     async def switched(self, agent: str) -> None:
         async with self._changing:
-            if self._stored is not None and self.is_switching(agent):
+            if self._stored is not None and self.switching({agent}):
                 agents = (*self._stored.switched, agent)
                 await self._store(msgspec.structs.replace(self._stored, switched=agents))
 

@@ -55,7 +55,7 @@ FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
 class Replicas:
-    """Replicates each open agent, and closed ones with unsent rows.
+    """Replicates each open agent, and closed ones with unsent rows or a replica to be sealed.
 
     Agents that other devices have stored in the same database are opened automatically. `account`
     and `connect` find an agent's account and open its remote; `local` has an agent's rows, as the
@@ -97,7 +97,7 @@ class Replicas:
         self._rounds: dict[str, deque[Round]] = {}
         self._databases = Databases(connect)
         self._starting = asyncio.Lock()
-        # Closed agents with a non-empty outbox.
+        # Closed agents with a non-empty outbox, or with a replica that is still to be sealed.
         self._owing: set[str] = set()
         self._discovery = Discovery(
             agents,
@@ -133,6 +133,9 @@ class Replicas:
             self._changed.clear()
             open_agents = self._agents.open_stores().keys()
             self._discovery.known |= open_agents
+            unsealed = await self.sealing.switching(self._discovery.known)
+            if unsealed and self._databases.in_use:
+                self._owing |= unsealed & {*await asyncio.to_thread(self._agents.names)}
             for agent in sorted(open_agents | self._owing):
                 await self.look_after(agent)
             for agent, loop in list(self._loops.items()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from thermocline.sync import Heads, Remote, Replica, SchemaMissing
 from thermocline.sync.ports import rows_of
 
-from ..errors import ConfigInvalid
+from ..errors import ConfigInvalid, ThermoclineError
 from ..runtime import how_to_install
 from ..store.database.memory_database import translated
 from .account import RING_FILE
@@ -89,6 +90,16 @@ class Sealing:
             self._pairing = import_module(".pairing", __package__).Pairing(keychain)
         return self._pairing
 
+    async def switching(self, agents: set[str]) -> set[str]:
+        """Those of some agents whose replicas may have unsealed rows that are to be taken in.
+
+        None if the keys cannot be used: each loop reports that.
+        """
+        with suppress(ThermoclineError):
+            if self.is_on:
+                return (await self.keychain()).switching(agents)
+        return set()
+
     async def replicas(
         self, agent: str, remote: Remote, heads: Heads
     ) -> tuple[Replica, Replica | None]:
@@ -99,5 +110,5 @@ class Sealing:
         if not self.is_on:
             return Replica(remote, agent, heads), None
         keychain = await self.keychain()
-        unsealed = Replica(remote, agent) if keychain.is_switching(agent) else None
+        unsealed = Replica(remote, agent) if keychain.switching({agent}) else None
         return keychain.replica(remote, agent, heads), unsealed
