@@ -323,7 +323,7 @@ def _run_whole(args: Args, client: Caller, token: str | None) -> None:
         request = {"url": args.db_url, **({"token": token} if token else {})}
     request["dry_run"] = bool(args.dry_run)
     if args.format:
-        refuse(args.format not in _FILES, f"--format {args.format} needs a PATH")
+        refuse(args.format not in _FILES, f"--format {args.format} needs a file or folder as PATH")
         request["format"] = args.format
     raw = {args.agent or "": client.call("POST /api/import", **request)}
     if args.agent is None:
