@@ -139,12 +139,12 @@ def _without_verb(words: list[str]) -> int:
 
 
 def _unknown(verb: str) -> str:
-    if verb in MEANT:
-        return f"there is no {verb!r}; {MEANT[verb]}"
     from difflib import get_close_matches  # noqa: PLC0415 - only on a mistake
 
-    near = get_close_matches(verb, VERBS, n=1)
-    meant = f"did you mean {near[0]}?" if near else "see thermocline --help"
+    near = next(iter(get_close_matches(verb, [*MEANT, *VERBS], n=1)), None)
+    if near in MEANT:
+        return f"there is no {verb!r}; {MEANT[near]}"
+    meant = "see thermocline --help" if near is None else f"did you mean {near}?"
     return f"unknown verb {verb!r}; {meant}"
 
 

@@ -87,6 +87,7 @@ _SEARCH: Final = "search the memories with: thermocline retrieve QUERY"
 _STORE: Final = "store a memory with: thermocline store TEXT"
 _FORGET: Final = "delete memories for good with: thermocline forget ID"
 # Verbs of other systems, and the verb that does the same.
+_RUN: Final = "run the daemon with: thermocline daemon"
 MEANT: Final = {
     "recall": _SEARCH,
     "search": _SEARCH,
@@ -97,6 +98,12 @@ MEANT: Final = {
     "delete": _FORGET,
     "remove": _FORGET,
     "rm": _FORGET,
+    "erase": _FORGET,
+    "start": _RUN,
+    "run": _RUN,
+    "serve": _RUN,
+    "restart": _RUN,
+    "stop": "end the daemon with Ctrl-C where it runs, or stop its service with systemctl",
     "show": "show a memory with: thermocline get ID",
     "edit": "change a memory with: thermocline update ID",
 }

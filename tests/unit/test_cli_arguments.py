@@ -111,13 +111,14 @@ def test_naming_the_verbs_imports_none_of_them():
     (["xyzzy"], "see thermocline --help"),
     *(
         ([verb, "x"], f"there is no '{verb}'; search the memories with: thermocline retrieve QUERY")
-        for verb in ("recall", "search", "ask", "find")
+        for verb in ("recall", "search", "ask", "find", "recal")
     ),
     *(
         ([verb, "x"], f"there is no '{verb}'; store a memory with: thermocline store TEXT")
         for verb in ("remember", "add")
     ),
     (["delete", "x"], "there is no 'delete'; delete memories for good with: thermocline forget ID"),
+    (["restart"], "there is no 'restart'; run the daemon with: thermocline daemon"),
     (["-v"], "unknown option -v; see thermocline --help"),
     (["store"], "a text is missing"),
     (["store", "a", "--text", "b"], "give the text once"),
