@@ -141,8 +141,10 @@ def _with_repeated_questions(
 
 def _repeats_question(entry: Candidate, signals: Signals) -> bool:
     """Whether it has the words of a question, but not its answer: episodes, and equal questions."""
+    asked, little = signals.asked, little_terms()
     return entry.is_question and (
-        entry.source is EPISODES or frozenset(entry.terms.split()) <= signals.asked | little_terms()
+        entry.source is EPISODES
+        or all(term in asked or term in little for term in entry.terms.split())
     )
 
 
