@@ -30,9 +30,12 @@ _PARTICIPLE: Final = re.compile(r"ge(\w{4,}?)(?:t|en)")
 # The worth of such a match, of a concept, of a word that a person declared to be the same, and of a
 # name that was introduced by the word.
 _PREFIX_SHARE: Final = 0.3
-_CONCEPT_SHARE: Final = 0.6
+_CONCEPT_SHARE: Final = 0.7
 _SYNONYM_SHARE: Final = 0.9
 _NAME_SHARE: Final = 0.6
+# A concept is as rare as in a memory with this many more texts: of a small one, what many texts are
+# about is what is asked for.
+_TEXTS_WITHOUT: Final = 100
 # The share of its weight that a word of no text has in the weight of the question.
 _UNKNOWN_SHARE: Final = 0.5
 # A word of this many texts needs no others that begin alike.
@@ -261,9 +264,8 @@ class _LookUp:
         keys = matches.named(self._budget) or ()
         self._budget -= len(keys)
         share = worth * (_CONCEPT_SHARE if word.term else 1.0)
-        return Alternative(
-            code, share * min(weight, self._weight(word, matches.count)), frozenset(keys)
-        )
+        rarity = weight_of(matches.count, self._size + _TEXTS_WITHOUT) * word.share
+        return Alternative(code, share * min(weight, rarity), frozenset(keys))
 
     def _by_synonyms(self, word: Word, weight: float) -> Iterable[Alternative]:
         names = tuple((name,) for name in word.names)
