@@ -101,15 +101,15 @@ def _write(path: str, content: bytes, mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         handle = os.open(new, flags, mode)
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.replace(new, path)
+        except BaseException:
+            os.unlink(new)
+            raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise
 
 
 def _key() -> bytes:

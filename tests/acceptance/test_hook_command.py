@@ -293,9 +293,12 @@ def test_a_project_is_switched_off_and_on(call, agent, tmp_path):
     below.hook(b"", "--project", "on")
     assert not file.exists()
     assert "Kiel" in below.event("UserPromptSubmit", prompt="where does Ana live?")
-    refused = Agent(agent.socket, Path("/proc"), agent.name).hook(b"", "--project", "off")
-    assert refused.returncode == 1
-    assert refused.stderr.decode().startswith("thermocline: cannot open /proc/.thermocline: ")
+    file.mkdir()
+    for place in (Path("/proc"), agent.folder):
+        refused = Agent(agent.socket, place, agent.name).hook(b"", "--project", "off")
+        assert refused.returncode == 1
+        told = refused.stderr.decode()
+        assert told.startswith(f"thermocline: cannot open {place}/.thermocline: ")
 
 
 def test_a_project_of_its_own_has_an_agent_that_others_do_not_see(agent, shared_daemon):
