@@ -19,7 +19,6 @@ from ..store.records.history import author
 
 _RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
 _ANY: Final = "*"
-_REMEMBERED: Final = 1000
 # Membership in groups can change at any time, and looking it up may ask a directory service.
 _REMEMBERED_SECONDS: Final = 5.0
 
@@ -55,9 +54,8 @@ class Gate:
     ) -> None:
         self._access = access
         self._own_uid = own_uid
-        self._known: dict[tuple[int, int, str], Role | None] = {}
-        self._known_for: Access | None = None
-        self._known_until = 0.0
+        # By user and group: its names, those of its groups, and until when they hold.
+        self._names: dict[tuple[int, int], tuple[list[str], list[str], float]] = {}
         self._clock = clock
 
     def is_own(self, peer: Peer) -> bool:
@@ -71,20 +69,15 @@ class Gate:
         """
         if self.is_own(peer):
             return "admin"
-        access = self._access()
-        if access is not self._known_for or self._clock() >= self._known_until:
-            self._known, self._known_for = {}, access
-            self._known_until = self._clock() + _REMEMBERED_SECONDS
-        key = (peer.uid, peer.gid, agent)
-        if key not in self._known:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            grants = [access.users[name] for name in _user_names(peer.uid) if name in access.users]
-            grants += [access.groups[name] for name in _group_names(peer) if name in access.groups]
-            roles = [grant.role for grant in grants if agent == _ANY or grant.covers(agent)]
-            roles.sort(key=_RANK.__getitem__)
-            self._known[key] = roles[-1] if roles else None
-        return self._known[key]
+        access, key, now = self._access(), (peer.uid, peer.gid), self._clock()
+        users, groups, until = self._names.get(key, ([], [], now))
+        if now >= until:
+            users, groups = _user_names(peer.uid), _group_names(peer)
+            self._names[key] = users, groups, now + _REMEMBERED_SECONDS
+        grants = [access.users[name] for name in users if name in access.users]
+        grants += [access.groups[name] for name in groups if name in access.groups]
+        roles = [grant.role for grant in grants if agent == _ANY or grant.covers(agent)]
+        return max(roles, key=_RANK.__getitem__, default=None)
 
     def require(self, peer: Peer, agent: str, role: Role) -> None:
         held = self.role(peer, agent)

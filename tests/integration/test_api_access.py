@@ -453,13 +453,6 @@ def test_a_role_ends_with_its_grant_or_the_membership_of_its_group(monkeypatch):
     assert decided.role(peer(MEMBER), "notes") is None
 
 
-def test_asking_for_countless_agents_costs_no_memory():
-    decided = gate(users={str(MEMBER): Grant("read", ("notes",))})
-    for number in range(1500):
-        assert decided.role(peer(MEMBER), f"agent{number}") is None
-    assert len(decided._known) <= 1000
-
-
 def test_the_peer_is_whom_the_kernel_names():
     ours, theirs = socket.socketpair()
     with ours, theirs:
