@@ -127,6 +127,7 @@ def test_the_description_has_every_route_with_its_type_and_every_reference_resol
     found = set(re.findall(r'"\$ref": "#/components/schemas/([^"]+)"', json.dumps(description)))
     assert found
     assert found <= schemas.keys()
+    assert [name for name in schemas if not name.isalnum()] == [], "two types of one name"
     for path, kinds in (
         ("hot/markdown", {"text/markdown"}), ("tree/text", {"text/plain"}),
         ("events", {"text/event-stream"}), ("memory", {"application/json"}),

@@ -63,7 +63,10 @@ FIELDS: list[tuple[dict[str, Any], int, str]] = [
     ({"metadata": {"commands": ["u" * 2049]}}, 413, "metadata.commands[0]"),
     ({"metadata": {"paths": ["/ok/ok", "/a\0b"]}}, 400, "metadata.paths[1]"),
     ({"data": "d" * 65_600}, 413, "data"),
-    *(({"expires": value}, 400, "expires") for value in ("yesterday", -5, True)),
+    *(({"expires": value}, 400, "expires") for value in (
+        "yesterday", "0d", "0s", 0, -1, 3_600, "3600", "2020-01-01", "-7d", "7", "7x", "d", "7dd",
+        "7 days", "9" * 15 + "y", "9" * 500 + "d", "1d" * 60, 1e300, True, "٧d",
+    )),
     ({"expires": "7d", "ttl": "7d"}, 400, "ttl"),
     *(({"created_at": value}, 400, "created_at") for value in (
         -1, 253_402_300_800, 1_700_000_000_000, True, "", "yesterday", "2026", "2026-13-01",
