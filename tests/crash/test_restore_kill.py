@@ -202,9 +202,9 @@ def test_what_has_come_before_a_kill_is_not_fetched_again(long_life):
     whole = restore_until(world, new, 1.0)
     shutil.rmtree(new.state)
     restore_until(world, new, 0.8, whole)
-    before = network.counted.to_client
+    before = network.to_client
     new.restore()
-    again = network.counted.to_client - before
+    again = network.to_client - before
     print(f"\nkilled after 80% of {whole:,} bytes: the next run fetched {again / whole:.0%}")
     assert_whole(new, expected)
     assert again < whole * 0.75
@@ -228,19 +228,19 @@ def test_what_a_power_cut_takes_of_the_log_is_asked_for_again(share, long_life):
 def restore_until(world: World, device: Device, share: float, whole: int = 0) -> int:
     """Restore, and kill that after a share of the bytes; return how many came."""
     network = world.network(device)
-    before = network.counted.to_client
+    before = network.to_client
     if not whole:
         device.restore()
-        return network.counted.to_client - before
+        return network.to_client - before
     # So slow that the kill falls where it is to fall.
     network.faults(bytes_per_second=whole / 2)
     with restoring(device) as process:
-        while network.counted.to_client < before + whole * share:
+        while network.to_client < before + whole * share:
             assert process.poll() is None
             time.sleep(0.005)
         process.kill()
     network.heal()
-    return network.counted.to_client - before
+    return network.to_client - before
 
 
 @pytest.mark.crash
