@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import sqlite3
 import time
 from collections.abc import Callable
@@ -90,6 +91,7 @@ def test_a_budget_that_is_nearly_used_up_slows_replication_and_says_so(sqld, beg
     eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
     call.store("Ana prefers tea")
     eventually(lambda: call.ok("GET", "/api/sync")["held_until"], "it is held back")
+    assert call.ok("GET", "/api/sync")["next_poll"] is None, "it does not poll before that"
     [problem] = call.ok("GET", "/api/status")["problems"]
     assert (problem["code"], problem["lasting"]) == ("replica_slowed", False)
     assert "sync.budget" in problem["message"]
@@ -145,9 +147,11 @@ def test_a_token_that_is_mended_needs_no_restart_and_serves_who_names_its_databa
     assert call("POST", "/api/sync", {"url": "https://db.invalid", "critical": True}).status == 400
 
 
-def test_an_account_that_is_none_is_told_wherever_one_looks(sqld_with_auth, beginning, tmp_path):
+def test_an_account_that_is_none_is_told_wherever_one_looks(
+    sqld_with_auth, beginning, eventually, tmp_path
+):
     missing = tmp_path / "none"
-    _, call = beginning(sqld_with_auth.url, "--set", f"sync.token_file={missing}")
+    daemon, call = beginning(sqld_with_auth.url, "--set", f"sync.token_file={missing}")
     found = call.ok("GET", "/api/sync")
     assert (found["replica"], found["phase"], found["error"]) == (
         "unknown", "stopped", "config_invalid",
@@ -158,6 +162,12 @@ def test_an_account_that_is_none_is_told_wherever_one_looks(sqld_with_auth, begi
     # Another database needs nothing of the one that is wrong.
     other = {"url": f"{sqld_with_auth.url}/", "token": sqld_with_auth.token(), "critical": True}
     assert call.ok("POST", "/api/sync", other)["synced"]
+    [problem] = call.ok("GET", "/api/status")["problems"]
+    assert problem["code"] == "replica_account"
+    missing.write_text(sqld_with_auth.token())
+    assert call.ok("POST", "/api/sync")["synced"]
+    daemon.process.send_signal(signal.SIGHUP)
+    eventually(lambda: call("GET", "/api/health").status == 200, "the problem is over")
 
 
 def test_without_a_replica_there_is_nothing_to_ask_but_another_database(sqld, call):

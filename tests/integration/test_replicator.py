@@ -16,7 +16,6 @@ from thermocline.sync import (
     Heads,
     HybridClock,
     QuotaSpent,
-    Refused,
     Replica,
     Replicator,
     State,
@@ -39,10 +38,9 @@ class Running:
         plan: Iterable[Fault],
         waiting: Waiting,
         timing: SimpleNamespace,
-        hold_seconds: Callable[[], float],
     ) -> None:
         self.local = MemoryLocal(name, HybridClock(lambda: START))
-        self.remote = FaultyRemote(remote, asyncio.sleep, plan)
+        self.remote = FaultyRemote(remote, plan)
         self.states: list[State] = []
         self.replicator = Replicator(
             self.local,
@@ -53,7 +51,6 @@ class Running:
             waiting=waiting,
             now=lambda: START,
             on_state=self.states.append,
-            hold_seconds=hold_seconds,
         )
         self.task = asyncio.create_task(self.replicator.run())
 
@@ -93,13 +90,12 @@ async def run(remote: MemoryRemote) -> AsyncIterator[Callable[..., Running]]:
         *,
         plan: Iterable[Fault] = (),
         waiting: Waiting | None = None,
-        hold_seconds: Callable[[], float] = lambda: 0.0,
         **seconds: float,
     ) -> Running:
         given = {"critical_seconds": NEVER, "change_seconds": NEVER, "poll_seconds": NEVER}
         timing = SimpleNamespace(**given | seconds)
         waiting = waiting or Waiting(instant=True)
-        begun.append(Running(name, remote, plan, waiting, timing, hold_seconds))
+        begun.append(Running(name, remote, plan, waiting, timing))
         return begun[-1]
 
     yield begin
@@ -126,35 +122,9 @@ async def test_the_critical_state_is_sent_long_before_all_else(run, remote):
     assert not one.replicator.pending
 
 
-async def test_it_tries_again_until_the_network_is_back_and_says_when(run):
-    one = run(plan=[Fault("before")] * 3, waiting=Waiting(first=0.02, longest=0.05))
-    await one.until(lambda state: state.phase == "waiting")
-    assert one.state.error == "offline"
-    assert one.state.next_try is not None
-    assert 0 <= one.state.next_try - START <= 0.05
-    await one.idle()
-    waits = {state.next_try for state in one.states if state.phase == "waiting"}
-    assert len(waits) == 3
-    assert (one.state.error, one.state.next_try) == ("", None)
-
-
-async def test_what_a_person_has_to_change_stops_it_until_then_and_loses_nothing(run, remote):
-    one = run(plan=[Fault("before", error=lambda: Refused("unauthorized"))])
-    one.write("memory", "m1")
-    await one.until(lambda state: state.phase == "stopped")
-    assert one.state.error == "unauthorized"
-    assert "token" in one.state.hint
-    one.write("memory", "m2")
-    one.replicator.wake()
-    await one.idle()
-    assert remote_ids(remote) == {"m1", "m2"}
-    assert not one.local.outbox
-
-
 async def test_a_call_during_a_round_that_is_never_answered_waits_one_timeout(run):
-    one = run(plan=[Fault("before", delay=1.0, error=lambda: TryLater("timeout"))])
     timeout = asyncio.Event()
-    one.remote._sleep = lambda _: timeout.wait()
+    one = run(plan=[Fault("before", timeout.wait, lambda: TryLater("timeout"))])
     await until(lambda: one.remote.batches == 1, "a round waits")
     call = asyncio.create_task(one.replicator.sync())
     await asyncio.sleep(0)
@@ -217,19 +187,6 @@ async def test_polls_are_rarer_while_nothing_changes_and_frequent_again_after_a_
 )  # fmt: skip
 def test_the_longest_interval_of_polls_is_thirty_times_the_shortest(shortest, quiet, interval):
     assert poll_interval(shortest, quiet) == pytest.approx(interval)
-
-
-async def test_rounds_are_held_back_and_said_to_be_but_not_one_that_somebody_asks_for(run, remote):
-    one = run(change_seconds=0.0, hold_seconds=lambda: NEVER)
-    one.write("memory", "m1")
-    await one.until(lambda state: state.held_until == START + NEVER)
-    assert not one.state.sent
-    await one.replicator.sync()
-    assert remote_ids(remote) == {"m1"}
-    assert one.state.held_until is None
-    one.write("memory", "m2")
-    await one.until(lambda state: state.held_until)
-    assert one.state.next_poll is None, "it does not poll before that"
 
 
 async def test_after_an_outage_devices_that_lost_it_together_poll_at_different_times(run):
