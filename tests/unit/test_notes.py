@@ -11,6 +11,7 @@ from thermocline.daemon.files.workspace_files import write_files
 from thermocline.daemon.memory.agent_files import LARGEST
 from thermocline.daemon.store import apply, outbox
 from thermocline.daemon.store.database import rows
+from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.records import history, notes
 from thermocline.sync import Clocks, Cursor, Received, Row
 
@@ -69,6 +70,20 @@ def test_the_base_of_an_edit_during_a_push_is_what_was_pushed(two):
     there.sync()
     assert meet(here, there) == {NOTE: "one\nthree\nfour\n"}
     assert here.conflicts == 0
+
+
+def test_what_changes_in_the_commit_that_notes_a_push_stays_pending(two):
+    here, _ = two
+    here.edit("sent\n")
+    sent = here.pending()
+
+    def change_and_note(tx: Transaction) -> None:
+        rows.write(tx, notes.KIND, NOTE, {"text": "changed\n", "modified_at": tx.now})
+        outbox.taken(tx, sent, Cursor())
+
+    here.write(change_and_note)
+    [left] = here.pending()
+    assert (left.row.data["text"], left.seen) == ("changed\n", sent[0].version)
 
 
 def test_a_push_whose_answer_was_lost_contradicts_nothing(two):
