@@ -16,15 +16,6 @@ RECORD = {
 }  # fmt: skip
 
 
-def test_what_is_stored_is_retrieved(shell):
-    told = shell.out("store", "Ana prefers tea over coffee", "--category", "people/ana")
-    assert told.startswith("stored ")
-    assert told.endswith(" in people/ana\n")
-    found = shell.out("retrieve", "what does Ana prefer?")
-    assert "Ana prefers tea over coffee" in found
-    assert told.split()[1] in found
-
-
 def test_store_gives_one_line_of_evoclaws_json(shell):
     out = shell.out(
         *("store", "--text", "Deploy with the script", "--category", "projects/x"),

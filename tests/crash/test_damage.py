@@ -226,66 +226,36 @@ def test_the_sweep_notices_a_daemon_that_takes_no_notice_of_damage(sweeper):
     assert sweeper({"trusted": zeros}, fault="trusting")
 
 
-@pytest.mark.crash
-@pytest.mark.timeout(1800)
-def test_no_flipped_bit_in_a_state_file_loses_anything(sweep, sweeper):
+def flipped_bits_of_state_files(sweeper: Sweep) -> dict[str, Damage]:
     chance = random.Random(22)
-    damages: dict[str, Damage] = {}
-    for number, name in enumerate(STATE_FILES):
-        for at in places((sweeper.template / name).stat().st_size, MANY):
-            bit = chance.randrange(8)
-            damages[f"flip-{number}-{at}"] = partial(flip, name=name, at=at, bit=bit)
-    sweep("flipped bits of large state files", damages)
-
-
-@pytest.mark.crash
-@pytest.mark.timeout(1800)
-def test_no_state_file_that_was_cut_short_loses_anything(sweep, sweeper):
-    damages: dict[str, Damage] = {}
-    for number, name in enumerate(STATE_FILES):
-        for length in places((sweeper.template / name).stat().st_size, MANY):
-            damages[f"short-{number}-{length}"] = partial(cut, name=name, length=length)
-    sweep("large state files cut short", damages)
-
-
-@pytest.mark.crash
-@pytest.mark.timeout(1800)
-def test_no_page_of_the_database_that_was_wiped_loses_anything(sweep, sweeper):
-    noise = random.Random(23).randbytes(PAGE)
-    damages: dict[str, Damage] = {}
-    for page in range(database_pages(sweeper)):
-        for kind, content in (("zeros", bytes(PAGE)), ("noise", noise)):
-            wiped = partial(overwrite, name="memory.db", at=page * PAGE, content=content)
-            damages[f"{kind}-{page}"] = wiped
-    sweep("each page of the database wiped", damages)
-
-
-@pytest.mark.crash
-@pytest.mark.timeout(1800)
-def test_no_database_that_was_cut_short_loses_anything(sweep, sweeper):
-    lengths = places((sweeper.template / "memory.db").stat().st_size, MANY)
-    damages: dict[str, Damage] = {
-        f"cut-{at}": partial(cut, name="memory.db", length=at) for at in lengths
+    return {
+        f"flip-{number}-{at}": partial(flip, name=name, at=at, bit=chance.randrange(8))
+        for number, name in enumerate(STATE_FILES)
+        for at in places((sweeper.template / name).stat().st_size, MANY)
     }
-    sweep("databases cut short", damages)
 
 
-@pytest.mark.crash
-@pytest.mark.timeout(1800)
-def test_no_flipped_bit_in_the_structure_of_the_database_loses_anything(sweep, sweeper):
+def files_cut_short(sweeper: Sweep) -> dict[str, Damage]:
+    return {
+        f"short-{number}-{length}": partial(cut, name=name, length=length)
+        for number, name in enumerate((*STATE_FILES, "memory.db"))
+        for length in places((sweeper.template / name).stat().st_size, MANY)
+    }
+
+
+def flipped_bits_of_the_structure(sweeper: Sweep) -> dict[str, Damage]:
     """Bits in the head of each page: there the tables and indexes hang together."""
     chance = random.Random(24)
-    damages: dict[str, Damage] = {}
-    for page in range(database_pages(sweeper)):
-        for at in chance.sample(range(100 if page == 0 else 12), 4):
-            flipped = partial(flip, name="memory.db", at=page * PAGE + at, bit=chance.randrange(8))
-            damages[f"bit-{page}-{at}"] = flipped
-    sweep("flipped bits in the heads of pages", damages)
+    return {
+        f"bit-{page}-{at}": partial(
+            flip, name="memory.db", at=page * PAGE + at, bit=chance.randrange(8)
+        )
+        for page in range(database_pages(sweeper))
+        for at in chance.sample(range(100 if page == 0 else 12), 4)
+    }
 
 
-@pytest.mark.crash
-@pytest.mark.timeout(7200)
-def test_no_page_that_a_disk_has_lost_or_put_elsewhere_loses_anything(sweep, sweeper):
+def pages_lost_or_put_elsewhere(sweeper: Sweep) -> dict[str, Damage]:
     """Several pages at once: zeros, noise, another page of the file, or half of one."""
     chance = random.Random(25)
     pages = database_pages(sweeper)
@@ -296,7 +266,20 @@ def test_no_page_that_a_disk_has_lost_or_put_elsewhere_loses_anything(sweep, swe
         damages[f"page-{number}"] = partial(
             spoil, pages=hit, kind=kind, noise=chance.randbytes(PAGE), other=chance.randrange(pages)
         )
-    sweep("random pages of the database", damages)
+    return damages
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(
+    "damages",
+    [
+        flipped_bits_of_state_files, files_cut_short, flipped_bits_of_the_structure,
+        pages_lost_or_put_elsewhere,
+    ],
+)  # fmt: skip
+def test_no_damage_of_many_loses_anything(sweep, sweeper, damages):
+    sweep(damages.__name__.replace("_", " "), damages(sweeper))
 
 
 def spoil(folder: Path, *, pages: list[int], kind: str, noise: bytes, other: int) -> None:

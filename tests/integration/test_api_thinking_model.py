@@ -113,18 +113,6 @@ def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(filled, mode
         assert "Ada likes oolong" not in [one["text"] for one in answer["results"]]
 
 
-def test_a_model_names_categories(filled, model_server):
-    model_server.says(TREE)
-    body = {"query": "what beverage?", "llm_endpoint": model_server.plain}
-    found = filled.ok("POST", "/api/tree/search", body)
-    assert (found["mode"], found["count"]) == ("llm", 1)
-    (path,) = found["results"]
-    assert (path["path"], path["reason"]) == ("people/ada", "it is about what she drinks")
-    asked = filled("GET", "/api/tree/search/prompt?query=what+beverage%3F").text
-    marked = model_server.heard[0].prompt
-    assert asked.partition("[tree ")[0] == marked.partition("[tree ")[0]
-
-
 def test_of_what_a_model_names_the_known_categories_above_a_threshold_count(filled, model_server):
     filled.store("The ship Ada lies in Kiel", category="projects/ada")
     filled.store("Peas go in in March", category="garden/beds")
@@ -148,6 +136,8 @@ def test_of_what_a_model_names_the_known_categories_above_a_threshold_count(fill
     first, second = (heard.prompt.partition("[question")[0] for heard in model_server.heard)
     assert first == second
     assert "[tree " in first
+    asked = filled("GET", "/api/tree/search/prompt?query=where+is+the+boat%3F").text
+    assert first.partition("[tree ")[0] == asked.partition("[tree ")[0]
 
 
 def test_a_conversation_is_read_and_summed_up_by_the_callers_model_in_a_question_each(

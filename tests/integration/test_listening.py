@@ -129,27 +129,8 @@ async def test_what_is_wrong_with_one_conversation_holds_up_no_other(house):
         await until(lambda: has(house, KEPT), "the other was read")
 
 
-async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house):
-    house.observe = Observe(debounce_seconds=NEVER, episode_idle_minutes=NEVER)
-    async with house.listening():
-        await house.hear(TEA)
-        await house.hear(ended=True)
-        await until(lambda: summed_up(house), "it was summed up")
-    assert len(house.entries()) == 1
-    assert len(await house.texts()) == 1
-
-
 async def summed_up(house: House, agent: str = "default") -> bool:
     return not await house.waiting(agent) and bool(house.entries(agent))
-
-
-async def test_a_daemon_that_starts_goes_on_with_what_was_buffered(house):
-    await house.hear(TEA, agent="one")
-    await house.hear("We decided to moor at the north pier", agent="two", ended=True)
-    house.listener = house.fresh()
-    async with house.listening():
-        await until(lambda: has(house, KEPT, "one"), "the pause was over")
-        await until(lambda: summed_up(house, "two"), "the other was summed up")
 
 
 async def test_an_entry_that_was_not_written_is_written_by_the_next_daemon(house):
@@ -191,16 +172,3 @@ async def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(house, capl
     assert "By a model." in house.entries()[0]
     assert "a conversation was not read: UnicodeError" in caplog.text
     assert TEA not in caplog.text
-
-
-async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house):
-    async with house.listening():
-        await asyncio.gather(*(house.hear(TEA, name=f"c{n}") for n in range(20)))
-
-        async def all_read() -> bool:
-            async with house.agents.use("default", create=True) as store:
-                found = await store.read(conversations.waiting)
-            return all(not one.unread for one in found)
-
-        await until(all_read, "all were read")
-    assert await house.texts() == [KEPT]

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import random
 import shutil
 import sqlite3
@@ -386,42 +385,6 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
 
 def is_rebuilt(client: Any) -> bool:
     return "database_rebuilt" in {problem.code for problem in client.status().problems}
-
-
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.crash)])
-def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_did(
-    make_daemon, eventually, seed
-):
-    daemon = make_daemon().start()
-    with daemon.client() as client:
-        for start in range(0, 1000, 250):
-            batch = [
-                {"text": f"memory word{n} padded {'x' * 80}"} for n in range(start, start + 250)
-            ]
-            client.batch(batch)
-        client.kv_set("key", "value")
-    daemon.stop()
-    warm = json.loads((daemon.folder() / "warm-memory.json").read_text())
-    assert len(warm) > 100
-    database = daemon.folder() / "memory.db"
-    with contextlib.closing(sqlite3.connect(database)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    pages = database.stat().st_size // PAGE
-    rng = random.Random(seed)
-    with database.open("r+b") as file:
-        for page in rng.sample(range(pages), 5):
-            file.seek(page * PAGE)
-            file.write(bytes(PAGE))
-    # What is left of a log after a power cut: the whole database is looked at.
-    database.with_name("memory.db-wal").write_bytes(b"torn")
-    daemon.start()
-    with daemon.client() as client:
-        eventually(partial(is_rebuilt, client), "the database is rebuilt")
-        assert len(warm) <= client.status().agents["default"].memories <= 1000
-        for record in warm[::37]:
-            [found] = client.recall(record["text"].split()[1]).results
-            assert found.text == record["text"]
-    assert list(daemon.folder().glob("memory.db.corrupt-*"))
 
 
 def test_rows_that_a_flipped_bit_hides_are_missed_when_the_daemon_starts(make_daemon, eventually):

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from concept_vectors import vector
@@ -217,15 +216,6 @@ async def test_a_restart_encodes_nothing_twice_and_answers_at_once(desk, make_me
     assert desk.encoder.passages == {make_memory(70).text: 1}
 
 
-async def test_texts_are_left_before_they_are_compared(desk, make_memory):
-    async with desk.running() as store:
-        await fill(store, make_memory, 0)
-        await desk.settled(1)
-        desk.vectors.on_event("default", Event("memory.stored", {}))
-        assert desk.status().left == 1
-        await desk.settled(1)
-
-
 async def test_the_newest_is_encoded_first(desk, make_memory):
     async with desk.running() as store:
         desk.encoder.open.clear()
@@ -364,33 +354,3 @@ async def test_damage_in_use_is_noticed_by_a_question(desk, make_memory):
         await desk.nearest(store, "word2")
         await desk.settled(300)
         assert (await desk.nearest(store, "word2"))[0].endswith("word2")
-
-
-@pytest.mark.soak
-async def test_ten_thousand_are_encoded_by_one_model_and_then_by_another(desk, make_memory, figure):
-    def insert(tx: Any) -> None:
-        for number in range(10_000):
-            memories.insert(tx, make_memory(number))
-
-    text = make_memory(4321).text
-    async with desk.running() as store:
-        await store.write(insert)
-        await desk.settled(10_000)
-        size = desk.file.stat().st_size
-        assert await desk.nearest(store, text)
-        desk.encoder.model = "ollama/second"
-        shares = set()
-
-        async def is_done() -> bool:
-            status = desk.status()
-            shares.add(10 * status.encoded // 10_000)
-            assert await desk.nearest(store, text)
-            return status == VectorStatus("ollama/second", 10_000, 0)
-
-        await until(is_done, "all are encoded again", pause=0.0)
-        await desk.settled(10_000)
-        assert len(shares) > 5
-        await until(lambda: desk.file.stat().st_size < 1.5 * size, "the file is small again")
-        assert await desk.nearest(store, text)
-    assert sum(desk.encoder.passages.values()) == 20_000
-    figure(f"vectors.db of 10,000 memories at {DIMENSIONS} dimensions, MB", round(size / 1e6, 1))

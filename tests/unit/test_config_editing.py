@@ -175,15 +175,6 @@ def test_all_faults_are_told_in_one_go_and_nothing_is_written(env, file):
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-@pytest.mark.parametrize("text", ["{", '{"hot": {"nope": 1}}', "[]"])
-def test_a_file_with_faults_is_not_written(env, file, text):
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
-    [line] = faults(env, ConfigChange(set={"hot.max_tasks": 3}))
-    assert line.startswith(f"{file}: ")
-    assert file.read_text() == text
-
-
 def test_a_folder_that_cannot_be_made_is_an_error_of_the_system():
     with pytest.raises(OSError, match="/proc/thermocline"):
         change({"XDG_CONFIG_HOME": "/proc"}, hot__max_tasks=4)
