@@ -11,7 +11,7 @@ import msgspec
 from ..errors import NotFound
 from ..memory import tree_rebuild
 from ..memory.scoring import DAY
-from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, desc_of, size
+from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, desc_of
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..runtime.problems import first_names
 from ..schemas.tiers import RebuildUndone
@@ -176,10 +176,9 @@ def analyse(tree: Tree, totals: tuple[int, int], limits: TreeLimits, now: float)
     filed = sum(counts.values())
     largest = sorted((path for path in counts if counts[path]), key=lambda path: -counts[path])
     nodes, levels = f"{len(tree) + 1} of {limits.max_nodes}", f"{depth(tree)} of {limits.max_depth}"
-    taken = f"{size(tree, limits):,} of {limits.max_size_bytes:,}"
     memories = f"{warm + cold:,} memories: {warm:,} warm, {cold:,} archived"
     findings = [
-        f"{nodes} categories, {levels} levels, {taken} bytes",
+        f"{nodes} categories, {levels} levels",
         f"{memories}; {warm + cold - filed:,} in no category",
     ]
     groups = {
