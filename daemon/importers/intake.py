@@ -13,6 +13,7 @@ import msgspec
 
 from thermocline.sync import Clocks, Fields, Row, Stamp, changed, restamped, stamp_at
 
+from ..language.secrets import cleared
 from ..memory import hot
 from ..memory.experiences import Experience
 from ..memory.records import Memory
@@ -79,16 +80,23 @@ class Intake:
 
     A difference to the memory counts as an edit at `edited_at`, when the files were last changed;
     if that is None they only fill what is missing, as the remains of a memory do. `writer` is the
-    writer of the memories; None: as the files say.
+    writer of the memories; None: as the files say. With `clears`, marks replace the secrets in what
+    is new here.
     """
 
     def __init__(
-        self, tx: Transaction, *, edited_at: float | None = None, writer: str | None = None
+        self,
+        tx: Transaction,
+        *,
+        edited_at: float | None = None,
+        writer: str | None = None,
+        clears: bool = False,
     ) -> None:
         self.tx = tx
         self.report = ImportReport()
         self._edited_at = edited_at
         self._writer = writer
+        self._clears = clears
 
     def rows(self, rows: Iterable[Row], *, is_export: bool = False) -> int:
         """Apply rows with their own stamps; return their number.
@@ -254,6 +262,8 @@ class Intake:
             return None
         if at is None and self._edited_at is not None:
             at = stamp_at(min(self._edited_at, self.tx.now)), apply.IMPORT
+        if self._clears:
+            data = _cleared(kind, key, data, {} if ours is None else ours.data)
         row = Row(kind=kind.name, id=key, data=data, clocks=Clocks(at=unedited))
         if ours is None:
             return row
@@ -314,6 +324,17 @@ class Intake:
     def skip(self, reason: str, number: int = 1) -> None:
         """Count rows that are not new."""
         _count(self.report.skipped, reason, number)
+
+
+def _cleared(kind: Kind, key: str, data: Fields, known: Fields) -> Fields:
+    """The fields of a row with marks in place of secrets, but for values that are `known`."""
+    fields = dict(data)
+    for field, value in data.items():
+        if field not in known or known[field] != value:
+            # The name of an entry of the hot state may say that it is a secret.
+            name = key.rpartition("/")[2] if kind is hot_rows.KIND else field
+            [fields[field]] = cleared({name: value}).values()
+    return fields | {name: sorted({*fields[name]}) for name in kind.sets & fields.keys()}
 
 
 def _count(counts: dict[str, int], name: str, number: int) -> None:

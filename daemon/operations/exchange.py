@@ -203,7 +203,8 @@ class _Import:
             intake.entries(remembered)
             intake.experiences(learned)
 
-        await self._write([take], edited_at=None, writer=self._scope.peer.name)
+        # These are without secrets already.
+        await self._write([take], edited_at=None, writer=self._scope.peer.name, clears=False)
 
     def _parsed(self, memories: list[dict[str, Any]]) -> list[Memory]:
         depth = self._scope.settings.tree.max_depth
@@ -268,24 +269,25 @@ class _Import:
         *,
         edited_at: float | None,
         writer: str | None = None,
+        clears: bool = True,
     ) -> None:
         trial = self._request.dry_run
+        begin = partial(Intake, edited_at=edited_at, writer=writer, clears=clears)
         async with self._scope.store(create=not trial, trial=trial) as store:
             for part in parts:
-                self.done.add(await self._commit(store, part, edited_at, writer))
+                self.done.add(await self._commit(store, part, begin))
 
     async def _commit(
         self,
         store: AgentStore,
         part: Callable[[Intake], None],
-        edited_at: float | None,
-        writer: str | None,
+        begin: Callable[[Transaction], Intake],
     ) -> ImportReport:
         report = ImportReport()
 
         def take(tx: Transaction) -> None:
             nonlocal report
-            intake = Intake(tx, edited_at=edited_at, writer=writer)
+            intake = begin(tx)
             # The writer may run this again, alone, after a failure in its group.
             report = intake.report
             part(intake)

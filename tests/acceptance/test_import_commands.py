@@ -266,6 +266,24 @@ def test_a_backup_is_merged_into_a_memory_that_goes_on(make_daemon, tmp_path):
     assert "cut off" in other.run("import", broken, code=1).stderr
 
 
+def test_secrets_in_state_files_are_left_out_but_for_those_that_are_here_already(shell, tmp_path):
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    mine, told = shell.json("store", f"the token of CI is {key}")["id"], texts(shell)
+    facts = [FACT | {"text": f"the bot uses {key}", "metadata": {"commands": [f"login {key}"]}}]
+    facts.append({"id": mine, "text": told[mine], "category": "ci"})
+    hot = {"identity": {"agent_name": "Ada", "api_key": "tulip-4711-lamp"}}
+    hot["critical_lessons"] = [f"use {key}"]
+    for name, document in (("warm-memory", facts), ("hot-memory-state", hot)):
+        path = written(tmp_path / f"{name}.json", document)
+        assert shell.json("import", path)["stored"]
+        assert shell.json("import", path)["stored"] == {}
+    assert texts(shell)[FACT["id"]] == "the bot uses [github token removed]"
+    assert texts(shell)[mine] == told[mine]
+    kept = json.dumps([shell.json("get", FACT["id"]), shell.json("hot")])
+    assert key not in kept
+    assert "tulip" not in kept
+
+
 def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(daemon, sqld):
     shell = Shell(daemon.socket)
 
