@@ -35,12 +35,13 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
     row = rows.load(tx.db, kind, key)
     version = _version(tx, kind, key, number)
     if version is None or row is None:
+        of_kind = "" if kind is memory_rows.KIND else f" --kind {kind.name}"
         raise NotFound(
             f"no {'earlier version' if number is None else f'version {number}'} of '{key}' is kept",
             field="id",
             hint="forgetting erases the versions of a memory too"
             if number is None
-            else f"`thermocline history {key}` lists the versions with their numbers",
+            else f"`thermocline history {key}{of_kind}` lists the versions with their numbers",
         )
     if version.why == CONFLICT:
         mark_seen(tx, [version.number])

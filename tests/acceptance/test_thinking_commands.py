@@ -83,6 +83,10 @@ def test_a_conversation_is_observed_from_a_file_or_from_standard_input(shell, tm
     out, err = shell.run("observe", "-", "--conversation", "j", stdin=messages)
     assert "stored 1 fact of 1 turn" in out
     assert "left out message 1" in err
+    chat = "[2026-02-03 10:00] Ana: I moved to Köln last week\n[2026-02-03 10:01] Bo: ok\n"
+    assert "of 2 turns" in shell.out("observe", "-", "--conversation", "c", stdin=chat)
+    broken = shell.run("observe", "-", "--conversation", "b", stdin=' [ {"role": 1},]', code=2)
+    assert "cannot read the messages: Expecting" in broken.stderr
     later = ("observe", "-", "--conversation", "k", "--later")
     assert shell.out(*later, stdin=messages) == "heard 1 turn\n"
 

@@ -80,6 +80,8 @@ def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call):
     call.ok("PUT", "/api/kv/colour", {"value": "green"})
     undo(call, kind="pair", id="colour")
     assert call.ok("GET", "/api/kv/colour")["value"] == "blue"
+    none = call("POST", "/api/undo", {"kind": "pair", "id": "colour", "number": 9_999})
+    assert "`thermocline history colour --kind pair`" in none.body["error"]["hint"]
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Vega"})
     [version] = versions(call, "identity/agent_name", "hot")
