@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from ..recall.context_reading import quoted
 from ..recall.sources import CHUNKS, MEMORIES
 from ..schemas import profclaw as schemas
 from ..schemas.recall import RecallBody
-from ..store.records.conversations import PATH
+from ..store.records.conversations import PATH, line_of
 from . import files, memories
 from . import recall as recalling
 from .files import chunk_view
@@ -26,7 +27,9 @@ async def search(scope: Scope, arguments: schemas.ProfSearch) -> schemas.ProfFou
     body = RecallBody(query=arguments.query, limit=arguments.max_results, min_relevance=least)
     place = None if arguments.source == "all" else arguments.source
     recalled = await recalling.answered(scope, body, (MEMORIES.name, CHUNKS.name), place)
-    chunks = [_chunk(hit) for hit in recalled.answer.hits]
+    hits = recalled.answer.hits
+    lines = await scope.read(lambda db: [_line(db, hit) for hit in hits])
+    chunks = [_chunk(hit, line) for hit, line in zip(hits, lines, strict=True)]
     return schemas.ProfFound(
         query=arguments.query,
         method="fts",
@@ -36,13 +39,19 @@ async def search(scope: Scope, arguments: schemas.ProfSearch) -> schemas.ProfFou
     )
 
 
-def _chunk(hit: Hit) -> schemas.ProfChunk:
+def _line(db: sqlite3.Connection, hit: Hit) -> int:
+    """The line of a turn in its conversation, at which `memory_get` has it."""
+    is_turn = hit.source == MEMORIES.name and hit.memory.position is not None
+    return line_of(db, hit.memory) if is_turn else 1
+
+
+def _chunk(hit: Hit, line: int) -> schemas.ProfChunk:
     if hit.source == CHUNKS.name:
         return view_of(schemas.ProfChunk, chunk_view(hit))
     memory = hit.memory
     path = f"{PATH}{memory.group}" if memory.group else _MEMORY + memory.id
     text, score = quoted(memory, memory.text), round(hit.relevance, 3)
-    return schemas.ProfChunk(memory.id, path, 1, 1, text, score)
+    return schemas.ProfChunk(memory.id, path, line, line, text, score)
 
 
 async def get(scope: Scope, arguments: schemas.ProfGet) -> schemas.ProfLines:

@@ -277,7 +277,8 @@ def test_memory_graph_knows_the_entities_that_were_stored(call):
 def test_profclaws_search_leads_to_lines_that_can_be_read(call):
     assert use(call, "memory_stats")["totalFiles"] == 0
     call.store("The gate code of the harbour is 4711")
-    turns = [{"role": "user", "text": "The boat lies in berth twelve"}]
+    texts = ("Where is it?", "The boat lies in berth twelve")
+    turns = [{"role": "user", "text": text} for text in texts]
     call.ok("POST", "/api/turns", {"conversation": "talk", "turns": turns})
     found = use(call, "memory_search", "profclaw", query="gate code of the harbour", maxResults=1)
     assert [one["text"] for one in found["chunks"]] == ["The gate code of the harbour is 4711"]
@@ -285,7 +286,8 @@ def test_profclaws_search_leads_to_lines_that_can_be_read(call):
     assert read["text"] == "The gate code of the harbour is 4711"
     chat = use(call, "memory_search", "profclaw", query="berth twelve boat", source="chat")
     assert chat["chunks"][0]["path"] == "chat://talk"
-    lines = use(call, "memory_get", **{"path": "chat://talk", "from": 1})
+    place = {"from": chat["chunks"][0]["startLine"], "lines": 1}
+    lines = use(call, "memory_get", path="chat://talk", **place)
     assert "berth twelve" in lines["text"]
     assert call("POST", "/api/tools/memory_get", {"path": "nowhere.md"}).status == 404
 

@@ -16,6 +16,7 @@ import msgspec
 
 from ...language.speech import Turn
 from ...memory.messages import Spoken
+from ...memory.records import Memory
 from ..database.connection import scalar, to_json
 from ..database.memory_database import first_value
 from ..database.transaction import Transaction
@@ -189,6 +190,13 @@ def transcript(db: sqlite3.Connection, key: str) -> list[str]:
     turns = turns or [(turn.actor or turn.role, turn.text) for turn in buffered(db, key)]
     lines = turns or [("", text) for _, _, text in rows]
     return [" ".join(f"{who}: {text}".split() if who else text.split()) for who, text in lines]
+
+
+def line_of(db: sqlite3.Connection, turn: Memory) -> int:
+    """The line of a turn in `transcript`."""
+    before = "grp = ? AND grp <> '' AND merged_into IS NULL AND position <= ?"
+    sql = f"SELECT count(*) FROM memories WHERE {before}"
+    return max(1, int(scalar(db, sql, turn.group, turn.position)))
 
 
 def mark_processed(tx: Transaction, key: str, turns: Sequence[BufferedTurn]) -> bool:
