@@ -32,9 +32,9 @@ ALL = "\n".join(PAGES.values())
 # Lines that a reader may paste, and commands in the text.
 BLOCKS = re.findall(r"^(?:    |\w+=\$\()?(?:\.venv/bin/)?(thermocline [^\n|]+)", ALL, re.MULTILINE)
 SOURCES = [path for part in ("daemon", "sync", "tui") for path in ROOT.glob(f"{part}/**/*.py")]
-# In the pages, and in what the program says.
+# In the pages, and in what the program says to people and agents.
 INLINE = re.findall(r"`(thermocline [^`]+)`", ALL)
-for _path in SOURCES:
+for _path in [*SOURCES, *ROOT.glob("daemon/**/*.md")]:
     INLINE += re.findall(r"`(thermocline [^`\n]+)`", _path.read_text(encoding="utf-8"))
 # A word in capitals stands for one that the reader knows: VERB, FILE, ID.
 PLACEHOLDER = re.compile(r"[A-Z]+")
