@@ -224,6 +224,12 @@ async def test_a_search_answers_as_one_types_and_explains_each_hit_or_why_there_
         await term.pilot.press(*"zebra")
         await term.see("nothing stored has a word of it, or a word that means the same: zebra")
         await term.press("escape", "escape")
+        # What is no memory is named, and never said not to be there.
+        client.kv_set("lighthouse", "painted")
+        await term.press("/")
+        await term.pilot.press(*"lighthouse")
+        await term.see("0 hits in", "also found: pair", "thermocline retrieve")
+        await term.press("escape", "escape")
         client.batch([{"text": f"buoy {number} was painted"} for number in range(100)])
         client.store("the harbour closes at nine")
         await term.press("/")

@@ -182,7 +182,8 @@ class MemoriesView(ResourceView):
         self._answer = answer
         self.table.columns = memory_text.columns_of(self, hits=True)
         self.table.sorted_by = ("", False)
-        self.table.empty = self.shown(answer.why or "nothing answers")
+        others = "no memory answers: `thermocline retrieve` shows what else was found"
+        self.table.empty = self.shown(answer.why or others)
         self.table.fill([hit for result in answer.results if (hit := _hit_of(result))])
 
     def redraw(self) -> None:
@@ -207,6 +208,9 @@ class MemoriesView(ResourceView):
             line.append(hits, "bold").append(f" in {self._answer.took_ms:.0f} ms, best first")
             if self._answer.confidence == "unsure":
                 line.append(", nothing certain")
+            sources = dict.fromkeys(result.source for result in self._answer.results)
+            if others := ", ".join(source for source in sources if source != "memory"):
+                line.append(f"; also found: {others}")
         else:
             line.append(number_of(total, "memory", "memories"), "bold")
             line.append(f" by {self.order}{', turned' if self.reverse else ''}")
