@@ -62,5 +62,9 @@ def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence
     before = [
         item for item in transcript if item.place == statement.place - 1 and item.role == "user"
     ]
-    texts = [entry.text.rstrip("?？") for entry in before if "greeting" not in entry.signals]
-    return [shortened(text, _PROBLEM_BYTES) for text in texts[-1:]]
+    asked = [
+        item.text.rstrip("?？")
+        for item in before
+        if not item.signals & {"greeting", "preference"} and not tells_what_lasts(item.original)
+    ]
+    return [shortened(text, _PROBLEM_BYTES) for text in asked[-1:]]
