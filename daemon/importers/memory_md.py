@@ -10,6 +10,7 @@ from typing import Final
 from ..errors import InvalidInput
 from ..language.standing import is_standing_statement
 from ..memory.checks import CATEGORY_CHARS, check_category, check_text
+from ..memory.front_matter import front_matter
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..store.records.memory_md import outside_section
@@ -61,8 +62,12 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
 
 
 def statements(page: str) -> Iterator[tuple[int, str, str]]:
-    """Each statement outside the daemon's section: its first line's number, category and text."""
+    """Each statement: the number of its first line, its category and its text.
+
+    The daemon's section and the front matter state nothing.
+    """
     page = _COMMENT.sub("", outside_section(page))
+    begin = front_matter(page)[1]
     headings: list[tuple[int, str]] = []
     begun, fence = 0, ""
     lines: list[str] = []
@@ -73,7 +78,7 @@ def statements(page: str) -> Iterator[tuple[int, str, str]]:
         if statement:
             yield begun, _category(headings), statement
 
-    for number, line in enumerate(page.splitlines(), 1):
+    for number, line in enumerate(page.splitlines()[begin:], begin + 1):
         bare = line.strip()
         mark = _FENCE.match(bare)
         if fence or mark:

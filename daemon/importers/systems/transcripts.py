@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from ...language.speech import without_recalled
-from ...memory.front_matter import front_matter
 from ...memory.messages import spoken_text
 from ..entries import SourceEntry, category, project_name, tags_of
 from ..memory_md import statements
@@ -88,8 +87,7 @@ def _transcript(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
 
 def _claude_memory(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
     folder, builder = path.parent.parent.name, source.builder("claude-code", path)
-    text = source.text(path)
-    for _, heading, statement in statements(text.split("\n", n := front_matter(text)[1])[n]):
+    for _, heading, statement in statements(source.text(path)):
         if path.name == "MEMORY.md" and re.match(r"\[[^\]]+\]\([^)]+\.md\)", statement):
             continue  # The index of the other files.
         names = [] if heading == "general" else heading.split("/")
