@@ -112,7 +112,8 @@ def _reading(
         ReadFault(str(source.path), f"it also has data of {name}: import it with --format {name}")
         for name in (detected[1:] if args.format is None else ())
     ]
-    return format_.name, chain(reading, unread)
+    # The first lines of a report are shown.
+    return format_.name, chain(unread, reading)
 
 
 def _refuse_database(source: SourcePath) -> None:
@@ -121,6 +122,12 @@ def _refuse_database(source: SourcePath) -> None:
         return
     tables = [visible(table) for table in sorted(databases[0].tables)]
     shown = ", ".join(tables[:_TABLES]) or "none that can be read"
+    if {"memories", "rows", "outbox"} <= databases[0].tables.keys():
+        raise InvalidInput(
+            f"cannot import {source.path}: it is Thermocline's own database",
+            field="format",
+            hint="import what `thermocline export` or `backup` writes of that agent",
+        )
     raise InvalidInput(
         f"cannot import {source.path}: it is an SQLite database of another program",
         field="format",

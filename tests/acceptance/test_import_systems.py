@@ -225,7 +225,9 @@ def test_a_workspace_that_the_daemon_wrote_into_is_still_openclaws(shell, tmp_pa
     assert shell.json("import", str(top), "--format", "tinyclaw")["stored"] == {"memory": 1}
 
 
-def test_what_is_not_recognised_is_refused_with_the_names_of_the_formats(shell, tmp_path):
+def test_what_is_not_recognised_is_refused_with_the_names_of_the_formats(
+    shell, tmp_path, shared_daemon
+):
     file, folder, recipes = tmp_path / "n.json", tmp_path / "empty", tmp_path / "recipes.db"
     file.write_text('{"nonsense": 1}')
     error = shell.run("import", file, code=1).stderr
@@ -240,6 +242,8 @@ def test_what_is_not_recognised_is_refused_with_the_names_of_the_formats(shell, 
     assert "an SQLite database of another program" in refused
     assert "soups" in refused
     assert "UTF-8" not in refused
+    own = shared_daemon.folder(shell.agent) / "memory.db"
+    assert "import what `thermocline export`" in shell.run("import", own, code=1).stderr
 
 
 def test_of_a_session_of_claude_code_what_the_person_said_beside_a_reminder_is_imported(
@@ -356,7 +360,7 @@ def test_what_another_system_also_has_is_named(shell, tmp_path):
     built("scalyclaw")(tmp_path)
     built("profclaw")(tmp_path)
     left_out = shell.json("import", str(tmp_path))["left_out"]
-    assert any("data of profclaw: import it with --format profclaw" in each for each in left_out)
+    assert "data of profclaw: import it with --format profclaw" in left_out[0]
 
 
 def test_the_only_agent_of_a_workspace_is_imported_into_the_named_one(shell, tmp_path):
