@@ -55,7 +55,7 @@ FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
 class Replicas:
-    """Replicates each open agent, and closed ones with unsent rows or a replica to be sealed.
+    """Replicates each open agent, and closed ones whose replica lacks rows or is to be sealed.
 
     Agents that other devices have stored in the same database are opened automatically. `account`
     and `connect` find an agent's account and open its remote; `local` has an agent's rows, as the
@@ -97,8 +97,10 @@ class Replicas:
         self._rounds: dict[str, deque[Round]] = {}
         self._databases = Databases(connect)
         self._starting = asyncio.Lock()
-        # Closed agents with a non-empty outbox, or with a replica that is still to be sealed.
+        # Closed agents whose replica may lack something, or is still to be sealed.
         self._owing: set[str] = set()
+        # The address of the replica of `HOME`, None if it has none; "": not looked yet.
+        self._home: str | None = ""
         self._discovery = Discovery(
             agents,
             self._accounts,
@@ -133,9 +135,7 @@ class Replicas:
             self._changed.clear()
             open_agents = self._agents.open_stores().keys()
             self._discovery.known |= open_agents
-            unsealed = await self.sealing.switching(self._discovery.known)
-            if unsealed and self._databases.in_use:
-                self._owing |= unsealed & {*await asyncio.to_thread(self._agents.names)}
+            await self._find_owing()
             for agent in sorted(open_agents | self._owing):
                 await self.look_after(agent)
             for agent, loop in list(self._loops.items()):
@@ -157,6 +157,18 @@ class Replicas:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BUSY_SECONDS if closing or busy else _LOOK_SECONDS):
                     await self._changed.wait()
+
+    async def _find_owing(self) -> None:
+        """Find closed agents that another replica lacks since, or whose replica is to be sealed."""
+        home = None
+        with contextlib.suppress(ThermoclineError):
+            account = await self._accounts.read(HOME)
+            home = None if account is None else account.url
+        is_other, self._home = self._home not in ("", home), home
+        known = self._discovery.known
+        owing = known if is_other else await self.sealing.switching(known)
+        if owing and home is not None:
+            self._owing |= owing & {*await asyncio.to_thread(self._agents.names)}
 
     async def look_after(self, agent: str) -> None:
         """Replicate the agent by the account in force; report an unusable account."""

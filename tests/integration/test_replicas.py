@@ -1,9 +1,10 @@
 """Devices with one database: what starting, leaving, and another database do to replication."""
 
 import socket
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -67,16 +68,27 @@ def test_another_database_is_used_once_the_configuration_names_it(make_device, t
     (tmp_path / "config.json").write_text("{}")
     there = make_device("there")
     assert there.url
-    here = make_device("here", url=None)
+    here = make_device("here", "store.idle_close_seconds=1", url=None)
+    here.agent = "closed"
+    here.put_pair("key", "value")
+    here.agent = there.agent
     assert here.stop() == 0
     here.start(f"--config={tmp_path / 'config.json'}")
     here.put_pair("key", "value")
     for url in (f"file:{tmp_path}/other.db", there.url):
+        wait_until(lambda: "closed" not in here.memory.status().agents, "it is closed")
         here.memory.request("PUT", "/api/config", body={"set": {"sync.url": url}})
         wait_until(lambda url=url: sent_to(here, url), f"all is sent to {url}")
+        wait_until(lambda url=url: "closed" in agents_in(url), f"so is what is closed, to {url}")
     assert (tmp_path / "other.db").exists()
     there.sync()
     assert there.list_all().pairs == {"key": "value"}
+
+
+def agents_in(url: str) -> set[str]:
+    """The agents with rows in a file."""
+    with closing(sqlite3.connect(url.removeprefix("file:"))) as db:
+        return {agent for (agent,) in db.execute("SELECT agent_id FROM rows")}
 
 
 def sent_to(device: Device, url: str) -> bool:
