@@ -238,6 +238,8 @@ def without_cited(turn: Turn) -> Turn:
     """
     if turn.role != "user":
         return turn
+    if turn.text == UNRECORDED:
+        return replace(turn, text="")
     text = own_words(turn.text[:MOST_CHARS])
     for _ in range(_NESTED if "</" in text else 0):
         text = _ELEMENT.sub(" ", text)
@@ -280,6 +282,10 @@ def own_words(text: str) -> str:
         return ""
     starts = (start for start in _starts(text) if _opens("framed", text[start:]))
     return text[: next(starts, len(text))]
+
+
+# In place of a turn that somebody asks not to remember; the places of the others stay.
+UNRECORDED: Final = "[not kept, as asked]"
 
 
 def is_unrecorded(text: str) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..errors import InvalidInput
 from ..language.names import is_given_name
 from ..language.secrets import clear_turns
-from ..language.speech import is_unrecorded, role_of, utterances, without_recalled
+from ..language.speech import UNRECORDED, is_unrecorded, role_of, utterances, without_recalled
 from ..memory import checks
 from ..memory.messages import known_turns, spoken_text
 from ..memory.metadata import extract
@@ -34,8 +34,6 @@ _MOST_TURNS: Final = 500
 _MOST_TOOLS: Final = 64
 _EVENT: Final = "turn"
 _UNSAID: Final = frozenset({"system", "tool"})
-# In place of a turn that somebody asks not to remember; the places of the others stay.
-_UNRECORDED: Final = "[not kept, as asked]"
 
 
 @Operation("POST", "/api/observe", role="write")
@@ -167,7 +165,7 @@ def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Report
 def _cleared(turns: Sequence[IncomingTurn]) -> list[IncomingTurn]:
     """The turns that say something, without secrets and what is not to be remembered."""
     texts = clear_turns(
-        _UNRECORDED if turn.role == "user" and is_unrecorded(turn.text) else turn.text
+        UNRECORDED if turn.role == "user" and is_unrecorded(turn.text) else turn.text
         for turn in turns
     )
     cleared = (replace(turn, text=text) for turn, text in zip(turns, texts, strict=True))

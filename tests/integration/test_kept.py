@@ -47,8 +47,13 @@ def test_no_secret_of_a_conversation_is_kept_anywhere(daemon, calls_of, eventual
 
 def test_what_somebody_asks_not_to_keep_is_on_no_disk(daemon, calls_of):
     call = calls_of(daemon)
-    turns = (user("My salary is 61,250, don't save that."), user("My brother Ole lives in Bergen"))
+    turns = (
+        {"role": "assistant", "content": "What is your pay?"},
+        user("My salary is 61,250, don't save that."),
+        user("My brother Ole lives in Bergen"),
+    )
     observe(call, *turns)
+    assert "What is your pay?" not in everything(call)
     call.ok("POST", "/api/turns", {"conversation": "d", "messages": list(turns)})
     assert "brother Ole" in everything(call)
     for path in daemon.state.rglob("*"):

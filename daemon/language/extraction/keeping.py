@@ -89,9 +89,10 @@ def weight(text: str, told: Collection[Signal], *, answers: bool) -> float:
 
 
 def is_passing(text: str) -> bool:
-    """Whether a sentence or clause speaks of the moment alone, and of no value."""
+    """Whether a sentence or clause speaks of the moment alone; one with a value only of parting."""
     names = signals(text, (), answers=False)
-    return bool(names & _OF_THE_MOMENT) and not names & _VALUES and _weight(names) < _PASSING
+    is_momentary = bool(names & _OF_THE_MOMENT) and not names & _VALUES
+    return (is_momentary or "leaves" in names) and _weight(names) < _PASSING
 
 
 def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[str]:
@@ -155,6 +156,9 @@ def _together(names: set[str], *, ends_in_content: bool) -> frozenset[str]:
         names.discard("life")
     if names & {"code", "sky"}:
         names -= _OF_FORM | {"is_preference"}
+    if "leaves" in names:
+        # "Gotta run, the kids are up": who parts says why.
+        names -= {"kin", "place", "pause", "pauses"}
     if "is_request" in names and names.isdisjoint(_OF_WHAT_LASTS):
         names.add("plain_request")
     if "stands" in names:

@@ -130,7 +130,11 @@ class _Passage:
         for sentence in reversed(self.sentences):
             ends = _has_value(sentence) and "question" not in sentence.signals
             leads = told and (_names_subject(sentence) or not _stands_alone(told[-1]))
-            if sentence in self._sure or leads or (ends and not told):
+            if (
+                sentence in self._sure
+                or leads
+                or (ends and not (told or is_passing(sentence.original)))
+            ):
                 told.append(sentence)
         return told[::-1]
 

@@ -354,8 +354,10 @@ def _answers(question: SpokenSentence, answer: SpokenSentence) -> bool:
     """Whether a statement means little without the question right before it."""
     asked = words(question.original)
     # "Who?" says nothing of what its answer is about.
-    is_empty = len(asked) == 1 and cue("asks_name").any_in(asked[0])
-    if "question" not in question.signals or is_empty or answer.signals & {"question", "solution"}:
+    unrelated = len(asked) == 1 and cue("asks_name").any_in(asked[0])
+    # A turn between them is one that was not to be kept, and was the answer.
+    unrelated |= answer.place - question.place > 1
+    if "question" not in question.signals or unrelated or answer.signals & {"question", "solution"}:
         return False
     is_value = cue("which").pattern.match(fold(question.original)) is not None
     # "Anything else?", but not "Anything else, an allergy?".
