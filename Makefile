@@ -43,6 +43,7 @@ help:
 install: $(READY)
 
 # What is installed stays while only pyproject.toml changes; the marks of the others are in .venv too.
+# The last line compiles the concepts, which the first memory would wait for.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Python 3.11 or newer is needed (PYTHON=$(PYTHON)); try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -51,6 +52,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(if $(filter requirements.lock,$?),echo "installing into .venv (pinned by hash) ..."; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c 'from thermocline.daemon.language import thesaurus; thesaurus.thesaurus()'
 	@touch $@
 
 llm: $(MODELS)

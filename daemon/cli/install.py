@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from ..client.caller import Caller
 from ..client.errors import ClientError
 from ..errors import Conflict, Forbidden, InvalidInput
+from ..language.thesaurus import thesaurus
 from ..runtime import atomic
 from ..runtime.places import readable_by_all, user_state_dir
 from ..store.records import memory_md
@@ -120,6 +121,8 @@ def _install(args: Args, _: Caller) -> int:
             if _action(path, content) != "keep":
                 atomic.make_folder(path.parent, 0o755)
                 atomic.write(path, content, 0o644)
+        # Where the unit's sandbox lets the daemon write nothing it would compile them at each start.
+        thesaurus()
 
     return _carry_out(args, target, Plan(steps, [], commands), change)
 

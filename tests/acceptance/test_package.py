@@ -97,10 +97,14 @@ def test_what_the_wheel_installs_runs_with_all_that_it_needs(command, tmp_path):
 
 
 def test_what_the_wheel_installs_has_the_units(command, tmp_path):
+    compiled = "lib/python*/site-packages/thermocline/daemon/language/__pycache__/concepts-*.bin"
+    for path in command.parents[1].glob(compiled):
+        path.unlink()
     run(command, "install", "--prefix", str(tmp_path), "--yes")
     unit = (tmp_path / "etc/systemd/system/thermocline.service").read_text()
     assert f"ExecStart={command} daemon" in unit
     assert (tmp_path / "etc/systemd/system/thermocline.socket").exists()
+    assert [*command.parents[1].glob(compiled)], "the daemon, which may not write there, compiles"
     assert "complete -o filenames" in run(command, "completion", "bash")
 
 
