@@ -121,7 +121,7 @@ def _install(args: Args, _: Caller) -> int:
             if _action(path, content) != "keep":
                 atomic.make_folder(path.parent, 0o755)
                 atomic.write(path, content, 0o644)
-        # Where the unit's sandbox lets the daemon write nothing it would compile them at each start.
+        # The unit's sandbox does not let the daemon save them: it would compile them at each start.
         thesaurus()
 
     return _carry_out(args, target, Plan(steps, [], commands), change)
