@@ -36,6 +36,8 @@ _LONGEST_TALK: Final = 10
 # The attempts with a failing model before the rules summarise. After an error of the disk it is
 # retried forever, at least this often.
 _TRIES: Final = 3
+# The pause after a failure; it doubles with each further one in a row.
+_RETRY_SECONDS: Final = 60.0
 _LONGEST_RETRY: Final = 900.0
 
 Key: TypeAlias = tuple[str, str]
@@ -58,8 +60,7 @@ class ConversationWorker:
     """Reads buffered turns after a pause, and summarises finished conversations, in the background.
 
     The buffers are on disk, so that the daemon continues after a restart. `near` asks what is near
-    in meaning to a new memory; `retry_seconds` is the pause after a failure, which doubles with
-    each further failure in a row.
+    in meaning to a new memory.
     """
 
     def __init__(
@@ -70,13 +71,11 @@ class ConversationWorker:
         problems: Problems,
         zone: dt.tzinfo,
         near: AskNear | None = None,
-        retry_seconds: float = 60.0,
     ) -> None:
         self._agents = agents
         self._near = near
         self._model = model
         self._observe = observe
-        self._retry = retry_seconds
         self._problems = problems
         self._zone = zone
         self._due: dict[Key, _Due] = {}
@@ -163,7 +162,7 @@ class ConversationWorker:
 
     async def _schedule_buffered(self) -> None:
         """Schedule the buffered conversations of the agents that were not read yet."""
-        self._schedule_at = time.monotonic() + self._retry
+        self._schedule_at = time.monotonic() + _RETRY_SECONDS
         unreadable: set[str] = set()
         for agent in await asyncio.to_thread(self._with_turns, list(self._unscheduled)):
             try:
@@ -230,7 +229,7 @@ class ConversationWorker:
             self._due[key] = left
 
     def _later(self, due: _Due) -> _Due:
-        pause = min(self._retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
+        pause = min(_RETRY_SECONDS * 2 ** min(due.failures, 16), _LONGEST_RETRY)
         at = time.monotonic() + pause
         read_at = None if due.read_at is None else at
         return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
@@ -252,7 +251,7 @@ class ConversationWorker:
             async with self._lock((store.place.agent, name)):
                 closed = await self._close(store, name, AskOptions())
             if not closed:
-                return _Due(None, now, time.monotonic() + self._retry)
+                return _Due(None, now, time.monotonic() + _RETRY_SECONDS)
         conversation = await _find(store, name)
         if conversation is None:
             return None

@@ -129,8 +129,9 @@ def test_what_was_buffered_outlives_a_kill_and_ends_in_an_entry(make_daemon, cal
     daemon.kill()
     daemon.start("--set", "observe.debounce_seconds=0.1")
     eventually(lambda: call.total() == 1, "the turns were read")
-    call.ok("POST", "/api/observe", {"conversation": "c", "end": True})
     path: Path = daemon.folder() / "memory" / "episodes.jsonl"
+    assert not path.exists(), "it is not over"
+    call.ok("POST", "/api/observe", {"conversation": "c", "end": True})
     eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was written")
     (line,) = path.read_text(encoding="utf-8").splitlines()
     entry = json.loads(line)
