@@ -1,6 +1,6 @@
 """A conflict of two devices is shown on both, and forgotten on both."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,16 +27,14 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    made: list[Daemon] = []
-    for name in ("laptop", "desktop"):
-        options = (f"--set=sync.url=file:{tmp_path / 'replica.db'}", *SLOW)
-        (tmp_path / name).mkdir()
-        made.append(Daemon(tmp_path / name, *options, f"--set=sync.device_name={name}").start())
-    with made[0].client("torn") as here, made[1].client("torn") as there:
+def pair(make_daemon: Callable[..., Daemon], tmp_path: Path) -> Iterator[Pair]:
+    options = (f"--set=sync.url=file:{tmp_path / 'replica.db'}", *SLOW)
+    laptop, desktop = (
+        make_daemon(*options, f"--set=sync.device_name={name}", name=name).start()
+        for name in ("laptop", "desktop")
+    )
+    with laptop.client("torn") as here, desktop.client("torn") as there:
         yield Pair(here, there)
-    for daemon in made:
-        daemon.kill()
 
 
 def conflict(pair: Pair, *, wins: str) -> str:

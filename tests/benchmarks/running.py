@@ -104,7 +104,7 @@ class Running:
     def settle(self) -> None:
         """Wait until every state file is written."""
         wire = self.connect()
-        while any(map(_has_pending, wire.get("/api/status")["agents"].values())):
+        while any(one["state_files_pending"] for one in wire.get("/api/status")["agents"].values()):
             time.sleep(0.1)
         wire.close()
 
@@ -143,11 +143,6 @@ class Running:
         finally:
             wire.close()
         return True
-
-
-def _has_pending(agent: dict[str, Any]) -> bool:
-    """Whether state files of an agent are to be written; earlier releases called them faces."""
-    return bool(agent["state_files_pending" if "state_files_pending" in agent else "faces_pending"])
 
 
 class Wire:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from faulty_remote import FaultyRemote, failing_from
-from memory_sides import MemoryLocal, MemoryRemote
+from memory_sides import AGENT, START, Member, MemoryRemote
 from sealing import DeviceKeys
 
 from thermocline.daemon.cloud.keychain import Keychain
@@ -15,40 +15,20 @@ from thermocline.daemon.cloud.pairing import Pairing
 from thermocline.daemon.errors import NotFound
 from thermocline.sync import (
     Device,
-    Exchange,
-    HybridClock,
     KeyMissing,
     Refused,
-    Replica,
     SyncError,
     TryLater,
 )
 from thermocline.sync.sealing import pairing, roster
 from thermocline.sync.sealing.keyring import Keyring, entry, new_keyring
 
-AGENT = "default"
-START = 1_700_000_000.0
 
-
-class Member:
+class Sealed(Member):
     """A device with one agent, sealed unless it has no keys."""
 
     def __init__(self, name: str, remote: Any, ring: Keyring | None = None) -> None:
-        self.remote = remote
-        self.keys: Any = DeviceKeys(name, ring) if ring is not None else None
-        self.local = MemoryLocal(name, HybridClock(lambda: START))
-        self.now = START
-        self.device = Device(name, f"the {name}")
-        self.restart()
-
-    def restart(self, *, takes_over: bool = False) -> None:
-        """Only what is durable is left."""
-        plain = Replica(self.remote, AGENT)
-        self.replica = plain if self.keys is None else self.keys.replica(self.remote, AGENT)
-        self.exchange = Exchange(
-            *(self.local, self.replica, self.device, frozenset(), lambda: self.now),
-            plain if takes_over else None,
-        )
+        super().__init__(name, remote, None if ring is None else DeviceKeys(name, ring))
 
     def store(self, text: str) -> None:
         self.local.write("memory", text, {"text": text})
@@ -63,10 +43,10 @@ class Member:
     @property
     def ring(self) -> Keyring:
         assert self.keys is not None
-        return self.keys.ring
+        return self.keys.ring  # type: ignore[no-any-return]
 
 
-async def retire(member: Member, name: str) -> None:
+async def retire(member: Sealed, name: str) -> None:
     """As the daemon does."""
     assert member.keys is not None
     ring = member.ring.next(retired=name)
@@ -79,10 +59,10 @@ def remote() -> MemoryRemote:
     return MemoryRemote()
 
 
-async def members(remote: Any, *names: str) -> list[Member]:
+async def members(remote: Any, *names: str) -> list[Sealed]:
     """Devices of one owner, each with a text that all have."""
     ring = new_keyring()
-    made = [Member(name, remote, ring) for name in names]
+    made = [Sealed(name, remote, ring) for name in names]
     for _ in range(2):
         for member in made:
             member.store(f"by {member.device.id}")
@@ -229,7 +209,7 @@ async def test_a_row_that_was_changed_there_is_sent_again_by_who_has_it(remote):
     [note] = result.notes
     assert note.startswith("memory by one: it is damaged")
     assert note.endswith("sent again from here")
-    new = Member("new", remote, one.ring)
+    new = Sealed("new", remote, one.ring)
     await new.sync()
     assert new.texts == one.texts == two.texts
 
@@ -285,7 +265,7 @@ async def test_of_two_devices_that_seal_at_the_same_time_one_is_told_to_join(rem
     await members(remote, "one")
     ring = new_keyring()
     for theirs in (ring, ring.next()):
-        other = Member("other", remote, theirs)
+        other = Sealed("other", remote, theirs)
         other.store("by other")
         with pytest.raises(KeyMissing, match="does not have the key") as missing:
             await other.sync()
@@ -392,8 +372,8 @@ async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done):
     while True:
         at += 1
         inner = MemoryRemote()
-        two = Member("two", inner)
-        one = Member("one", inner)
+        two = Sealed("two", inner)
+        one = Sealed("one", inner)
         for number in range(5):
             two.store(f"from two {number}")
         await two.sync()
@@ -402,7 +382,7 @@ async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done):
         two.store("sent and not received by one")
         await two.sync()
         broken = FaultyRemote(inner, plan=failing_from(at, is_done=is_done))
-        sealed = Member("one", broken, new_keyring())
+        sealed = Sealed("one", broken, new_keyring())
         sealed.local = one.local
         sealed.restart(takes_over=True)
         try:
@@ -427,7 +407,7 @@ async def test_switching_on_is_resumed_wherever_it_was_interrupted(*, is_done):
 
 async def test_rows_that_somebody_puts_there_unsealed_are_not_taken_in_later(remote):
     [one] = await members(remote, "one")
-    forger = Member("forger", MemoryRemote())
+    forger = Sealed("forger", MemoryRemote())
     forger.store("forged")
     await forger.sync()
     for trigger in ("rows_sealed", "clock_sealed"):

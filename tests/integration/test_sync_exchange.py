@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from faulty_remote import Fault, FaultyRemote
-from memory_sides import MemoryLocal
+from memory_sides import AGENT, START, Member, MemoryLocal
 from sealing import DeviceKeys, owner
 
 from thermocline.sync import (
@@ -23,7 +23,6 @@ from thermocline.sync import (
     Exchange,
     FileRemote,
     Heads,
-    HybridClock,
     Pending,
     Refused,
     Remote,
@@ -45,8 +44,6 @@ from thermocline.sync.replica import MOST_BYTES
 from thermocline.sync.rows import digest
 from thermocline.sync.sealing import roster
 
-AGENT = "default"
-START = 1_700_000_000.0
 DAY = 86_400.0
 LARGE = 5_000_000
 
@@ -92,26 +89,15 @@ async def server(sqld: Any) -> AsyncIterator[Remote]:
     await made.close()
 
 
-class Member:
-    """A device with one agent."""
+class Numbered(Member):
+    """A device with one agent, whose memories are numbered; sealed where the remote wants it."""
 
     def __init__(
-        self,
-        name: str,
-        remote: Remote,
-        agent: str = AGENT,
-        now: float = START,
-        keys: DeviceKeys | None = None,
+        self, name: str, remote: Remote, agent: str = AGENT, keys: DeviceKeys | None = None
     ) -> None:
-        self.now = now
-        self.local = MemoryLocal(name, HybridClock(lambda: self.now), frozenset({"tags"}))
         if keys is None and is_sealed(remote):
             keys = DeviceKeys(name, owner())
-        self.replica = Replica(remote, agent) if keys is None else keys.replica(remote, agent)
-        self.device = Device(name, f"the {name}")
-        self.exchange = Exchange(
-            self.local, self.replica, self.device, frozenset({"hot"}), lambda: self.now
-        )
+        super().__init__(name, remote, keys, agent)
 
     def store(self, *numbers: int, **data: Any) -> None:
         for number in numbers:
@@ -155,7 +141,7 @@ def a_row(number: int, stamp: int = stamp_at(START), **data: Any) -> Row:
 
 
 async def test_what_one_device_stores_changes_and_deletes_reaches_the_other(remote):
-    one, two = Member("one", remote), Member("two", remote)
+    one, two = Numbered("one", remote), Numbered("two", remote)
     one.store(1, 2, 3)
     one.local.write("strange", "a/b", {"from": "a later release", "n": [1, {"x": None}]})
     assert (await one.sync()).sent == 4
@@ -172,7 +158,7 @@ async def test_what_one_device_stores_changes_and_deletes_reaches_the_other(remo
 
 
 async def test_writers_at_the_same_time_lose_nothing(remote):
-    members = [Member(f"device{number}", remote) for number in range(4)]
+    members = [Numbered(f"device{number}", remote) for number in range(4)]
     await members[0].sync(heartbeat=True)
     for turn in range(5):
         for number, member in enumerate(members):
@@ -232,7 +218,7 @@ class Slow:
 
 
 async def test_while_a_large_push_is_under_way_the_next_is_read_and_the_last_recorded(remote):
-    one = Member("one", remote)
+    one = Numbered("one", remote)
     one.store(*range(7000))
     slow = Slow(remote, one.local)
     one.replica.remote = slow
@@ -244,7 +230,7 @@ async def test_while_a_large_push_is_under_way_the_next_is_read_and_the_last_rec
 
 
 async def test_a_push_that_fails_leaves_what_was_pushed_before_it_recorded(remote):
-    one = Member("one", remote)
+    one = Numbered("one", remote)
     one.store(*range(5000))
     slow = Slow(remote, one.local)
     one.replica.remote = slow
@@ -259,7 +245,7 @@ async def test_a_push_that_fails_leaves_what_was_pushed_before_it_recorded(remot
 
 async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
     cut = FaultyRemote(remote)
-    one = Member("one", cut)
+    one = Numbered("one", cut)
     await one.sync(heartbeat=True)
     one.store(*range(20))
     await one.sync()
@@ -277,7 +263,7 @@ async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
 
 
 async def test_a_remote_that_was_emptied_is_filled_again_deletions_included(remote):
-    one, two = Member("one", remote), Member("two", remote)
+    one, two = Numbered("one", remote), Numbered("two", remote)
     one.store(1, 2)
     await one.sync()
     await two.sync()
@@ -292,7 +278,7 @@ async def test_a_remote_that_was_emptied_is_filled_again_deletions_included(remo
 
 
 async def test_a_remote_that_was_set_back_and_has_grown_since_is_noticed(remote):
-    one, two, three = (Member(name, remote) for name in ("one", "two", "three"))
+    one, two, three = (Numbered(name, remote) for name in ("one", "two", "three"))
     one.store(1)
     await one.sync()
     saved = {t: await run(remote, f"SELECT * FROM {t}") for t in ("rows", "replica_devices")}
@@ -315,7 +301,7 @@ async def test_a_remote_that_was_set_back_and_has_grown_since_is_noticed(remote)
 
 
 async def test_a_row_that_is_gone_on_the_remote_is_written_again_once_it_changes(remote):
-    one = Member("one", remote)
+    one = Numbered("one", remote)
     one.store(1, 2)
     await one.sync()
     names = [one.replica.form.key("memory", key)[1] for key in ("m00001", "m00002")]
@@ -342,7 +328,7 @@ NONSENSE: dict[str, dict[str, Any]] = {
 
 @PLAIN
 async def test_rows_that_make_no_sense_are_refused_alone_and_may_be_replaced(remote):
-    one, two = Member("one", remote), Member("two", remote)
+    one, two = Numbered("one", remote), Numbered("two", remote)
     one.store(1)
     await one.sync()
     for number, columns in enumerate(NONSENSE.values()):
@@ -378,7 +364,7 @@ class Narrow(FaultyRemote):
 
 @pytest.mark.parametrize("remote", ["file", "sealed"], indirect=True)
 async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
-    one, two = Member("one", remote), Member("two", Narrow(remote, 200_000))
+    one, two = Numbered("one", remote), Numbered("two", Narrow(remote, 200_000))
     one.store(*range(60))
     one.store(*range(20, 28), text=dense(90_000))
     one.store(24, 50, text=dense(250_000))
@@ -391,7 +377,7 @@ async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
 
 
 async def test_rows_are_read_page_by_page_however_little_an_answer_carries(remote):
-    one = Member("one", remote)
+    one = Numbered("one", remote)
     one.store(*range(45))
     await one.sync()
     sql = "SELECT id, version FROM rows WHERE agent_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
@@ -404,7 +390,7 @@ async def test_rows_are_read_page_by_page_however_little_an_answer_carries(remot
 
 
 async def test_a_row_that_the_remote_cannot_take_is_set_aside_alone(remote):
-    one, two = Member("one", remote), Member("two", remote)
+    one, two = Numbered("one", remote), Numbered("two", remote)
     one.store(1)
     one.local.write("memory", "large", {"text": dense(LARGE)})
     one.local.write("memory", "a\0b", {"text": "a name that SQLite would cut"})
@@ -452,7 +438,7 @@ async def test_no_batch_is_larger_than_a_megabyte_in_any_script(remote, script):
     letters, length = SCRIPTS[script]
     text = "".join(random.Random(1).choices(letters, k=length))
     measured = Measured(remote)
-    one, two = Member("one", measured), Member("two", remote)
+    one, two = Numbered("one", measured), Numbered("two", remote)
     one.store(*range(700), text=text)
     pending, read = one.local.pending, 0
 
@@ -473,7 +459,7 @@ async def test_no_batch_is_larger_than_a_megabyte_in_any_script(remote, script):
 
 async def test_what_is_too_large_for_something_in_between_is_sent_in_parts(remote):
     narrow = Measured(remote, 25_000)
-    one, two = Member("one", narrow), Member("two", remote)
+    one, two = Numbered("one", narrow), Numbered("two", remote)
     one.store(*range(60), text=dense(3000))
     one.store(60, text=dense(25_000))
     result = await one.sync()
@@ -483,7 +469,7 @@ async def test_what_is_too_large_for_something_in_between_is_sent_in_parts(remot
 
 
 async def test_what_it_costs_is_what_was_measured(server, sqld):
-    one = Member("one", server)
+    one = Numbered("one", server)
     await one.sync(heartbeat=True)
     one.store(*range(3000))
     await one.sync()
@@ -502,7 +488,7 @@ async def test_what_it_costs_is_what_was_measured(server, sqld):
     read, written = cost(sqld, before)
     assert read <= 4_050
     assert written <= 2_005
-    two = Member("two", server)
+    two = Numbered("two", server)
     before = sqld.cost()
     await two.sync()
     read, written = cost(sqld, before)
@@ -518,7 +504,7 @@ def cost(sqld: Any, before: tuple[int, int]) -> tuple[int, int]:
 async def test_one_poll_shows_every_agent_in_use_and_reads_a_row_for_each(sqld):
     used: list[Usage] = []
     server = await turso.connect(sqld.url, count=used.append)
-    member = Member("one", server, "agent0")
+    member = Numbered("one", server, "agent0")
     member.store(1)
     await member.sync()
     await run(
@@ -548,7 +534,7 @@ async def test_sealing_anew_and_pruning_read_few_rows_however_many_there_are(sql
     used: list[Usage] = []
     server = await turso.connect(sqld.url, count=used.append)
     keys = DeviceKeys("one", owner())
-    member = Member("one", server, keys=keys)
+    member = Numbered("one", server, keys=keys)
     member.store(*range(1500))
     await member.sync()
     used.clear()
@@ -559,13 +545,13 @@ async def test_sealing_anew_and_pruning_read_few_rows_however_many_there_are(sql
     assert await member.replica.reseal() == 1500
     assert sum(usage.rows_read for usage in used) < 5 * 1500
     assert await run(server, "SELECT DISTINCT clocks FROM rows") == (('{"epoch":2}',),)
-    new = Member("new", server, keys=DeviceKeys("new", keys.ring))
+    new = Numbered("new", server, keys=DeviceKeys("new", keys.ring))
     await new.sync()
     assert new.local.rows == member.local.rows
     await server.close()
 
 
-async def synced(member: Member) -> None:
+async def synced(member: Numbered) -> None:
     """A round, repeated as the replicator does while another device writes."""
     async with asyncio.timeout(60):
         while True:
@@ -578,7 +564,7 @@ async def synced(member: Member) -> None:
 
 
 async def test_tables_are_made_by_whoever_comes_first_and_name_each_device_s_release(remote):
-    one, two = Member("one", remote), Member("two", remote)
+    one, two = Numbered("one", remote), Numbered("two", remote)
     one.store(1)
     two.device = Device("two", "the two", "7.1")
     two.exchange = Exchange(two.local, two.replica, two.device, frozenset(), lambda: two.now)
@@ -590,7 +576,7 @@ async def test_tables_are_made_by_whoever_comes_first_and_name_each_device_s_rel
 
 
 async def test_receiving_goes_on_where_it_was_interrupted(remote):
-    one, two = Member("one", remote), Member("two", remote)
+    one, two = Numbered("one", remote), Numbered("two", remote)
     for begin in range(0, 4200, 2100):
         one.store(*range(begin, begin + 2100))
         await one.sync()
@@ -614,7 +600,7 @@ async def test_receiving_goes_on_where_it_was_interrupted(remote):
 
 
 async def test_after_ninety_days_tombstones_go_and_devices_that_were_away_are_named(remote):
-    one, away = Member("one", remote), Member("away", remote)
+    one, away = Numbered("one", remote), Numbered("away", remote)
     one.store(1, 2, 3)
     one.local.write("memory", "m00001", None)
     one.local.write("memory", "m00003", None)
@@ -635,7 +621,8 @@ async def test_after_ninety_days_tombstones_go_and_devices_that_were_away_are_na
 async def test_a_device_whose_clock_is_years_ahead_prunes_nothing(remote):
     import time  # noqa: PLC0415
 
-    one = Member("one", remote, now=time.time())
+    one = Numbered("one", remote)
+    one.now = time.time()
     one.store(1)
     one.local.write("memory", "m00001", None)
     await one.sync()
@@ -645,7 +632,7 @@ async def test_a_device_whose_clock_is_years_ahead_prunes_nothing(remote):
 
 
 async def test_a_later_release_s_tables_are_not_touched(remote):
-    one = Member("one", remote)
+    one = Numbered("one", remote)
     one.store(1)
     await one.sync()
     await run(remote, "INSERT INTO schema_version VALUES (99, 0)")
