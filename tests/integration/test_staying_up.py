@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,4 +130,6 @@ def test_beside_a_remote_that_never_answers_all_else_is_served(silent, make_daem
         client.hot_update("identity", {"agent_name": "Nova"})
         assert client.get(keys[0]).text
         assert client.sync_status().queued >= 20
+    began = time.monotonic()
     assert daemon.stop() == 0
+    assert time.monotonic() - began < 12, "it leaves without waiting for the remote"
