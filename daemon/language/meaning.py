@@ -37,7 +37,7 @@ _OWN: Final = (
     r"(?:[Mm]y|[Oo]ur|[Mm]eine?[rnms]?|[Uu]nsere?[rnms]?|[Mm]i|[Nn]uestr[oa]|[Mm]on|[Mm]a|[Nn]otre)"
 )
 # What a person or an animal is: "our son Toby"; "Gail, the accountant"; "Toby's our son"; "Gail is
-# the vicar, our neighbour".
+# the vicar, our neighbour"; "Gail my sister knits".
 _OF_BEINGS: Final = tuple(
     map(
         re.compile,
@@ -45,6 +45,7 @@ _OF_BEINGS: Final = tuple(
             rf"\b{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN},?\s+{_TITLE}{_NAME}",
             rf"\b{_TITLE}{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+(?:[a-zß-ÿ]+\s+)??{_NOUN}\b",
             rf"\b{_TITLE}{_NAME}{_SURNAME}(?:,|{_IS})\s+{_DETERMINER}\s+[^,.;:]{{3,40}},\s+{_OWN}\s+{_NOUN}\b",
+            rf"(?:^|[.;:!?]\s+){_TITLE}{_NAME}{_SURNAME}\s+{_OWN}\s+{_NOUN}\b",
         ),
     )
 )
@@ -59,7 +60,7 @@ _SEVERAL_BEINGS: Final = re.compile(
 _BEINGS: Final = frozenset(
     {"family", "animals", "work", "body", "home", "school", "papers", "money"}
 )
-_MAY_BE_BEING: Final = re.compile(rf"\s{_NAME}|,\s|{_IS}\s")
+_MAY_BE_BEING: Final = re.compile(rf"\s{_NAME}|,\s|{_IS}\s|^\S+\s+{_OWN}\s")
 # What anything is called: "the server is called heron".
 _OF_THINGS: Final = re.compile(
     rf"\b{_NOUN}(?:,|['’]s)?\s+(?:(?:is|was)\s+)?(?:called|named|heißt|heisst|se\s+llama|s['’]appelle)\s+"
@@ -77,7 +78,7 @@ def roles_in(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _roles_in(text: str) -> Iterator[tuple[str, str]]:
-    # A capital letter in the text, or a comma or "is" after the first word, comes with any being.
+    # A capital letter, or a comma, "is" or "my" after the first word, comes with any being.
     patterns = (*((*_OF_BEINGS, _SEVERAL_BEINGS) if _MAY_BE_BEING.search(text) else ()), _OF_THINGS)
     introduced = [(pattern, match) for pattern in patterns for match in pattern.finditer(text)]
     if not introduced:

@@ -32,7 +32,7 @@ _PARTICIPLE: Final = re.compile(r"ge(\w{4,}?)(?:t|en)")
 _PREFIX_SHARE: Final = 0.3
 _CONCEPT_SHARE: Final = 0.7
 _SYNONYM_SHARE: Final = 0.9
-_NAME_SHARE: Final = 0.6
+_NAME_SHARE: Final = 0.8
 # A concept is as rare as in a memory with this many more texts: of a small one, what many texts are
 # about is what is asked for.
 _TEXTS_WITHOUT: Final = 100

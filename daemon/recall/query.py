@@ -253,21 +253,34 @@ def _by_meaning(words: list[Word], meanings: Iterable[Meaning]) -> list[Word]:
     at = {fold_word(word.text): place for place, word in enumerate(words) if not word.is_grammar}
     added: list[Word] = []
     of_phrases: set[str] = set()
-    for meaning in meanings:
+    # Words before phrases, which may have one of them.
+    for meaning in sorted(meanings, key=lambda meaning: len(meaning.words) > 1):
         if len(meaning.words) > 1:
             # "What does she do for a living" has three phrases for one concept.
             if of_phrases.issuperset(meaning.codes):
                 continue
             of_phrases.update(meaning.codes)
         codes = thesaurus().sought(meaning.codes)
-        place = at.get(meaning.words[0]) if len(meaning.words) == 1 else None
+        place = _place_of(meaning, codes, words, at)
         if place is not None:
             known = words[place]
-            words[place] = msgspec.structs.replace(known, codes={**codes, **known.codes})
+            worths = {code: max(worth, known.codes.get(code, 0.0)) for code, worth in codes.items()}
+            words[place] = msgspec.structs.replace(known, codes={**known.codes, **worths})
         elif len(meaning.words) > 1 or not meaning.words[0].isascii():
             share = _ASKING_SHARE if meaning.words[0] in vocabulary.words("asks") else 1.0
             added.append(Word(" ".join(meaning.words), "", share, codes=codes))
     return added
+
+
+def _place_of(
+    meaning: Meaning, codes: Mapping[str, float], words: Sequence[Word], at: Mapping[str, int]
+) -> int | None:
+    """Its place; of a phrase that of its only topic, as "wife" of "my wife"."""
+    if len(meaning.words) == 1:
+        return at.get(meaning.words[0])
+    places = [at[word] for word in meaning.words if word in at]
+    same = len(places) == 1 and words[places[0]].codes.keys() >= codes.keys()
+    return places[0] if same else None
 
 
 def _by_synonyms(every: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> Iterable[Word]:

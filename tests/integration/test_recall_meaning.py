@@ -68,6 +68,7 @@ def test_ages_and_older_characters_are_understood(call, text, question):
         ("Tadhg's our eldest, fourteen", "anything on our eldest?"),
         ("Tadhg Rees is the head nurse, my boss", "anything on my boss?"),
         ("Dr Tadhg Rees, our landlord, came", "anything on our landlord?"),
+        ("Tadhg my brother knits", "anything on my brother?"),
     ],
 )
 def test_who_is_one_of_several_or_has_a_second_role_is_found_by_it(call, introduced, question):
@@ -75,6 +76,13 @@ def test_who_is_one_of_several_or_has_a_second_role_is_found_by_it(call, introdu
         call.store(other)
     met = {result["text"]: result["parts"]["words"] for result in results(call, question)}
     assert met.get("Tadhg missed the ferry again")
+
+
+def test_a_phrase_that_says_no_more_than_one_of_its_words_counts_with_it(call):
+    for other in (*OTHERS, "Solange, my wife, is from Le Lamentin"):
+        call.store(other)
+    met = results(call, "Pour qui ma femme fait-elle de la couture ?")[0]["parts"]["words"]
+    assert met == ["femme"]
 
 
 def test_a_word_and_a_phrase_that_has_it_are_too_little_to_be_sure(call):
