@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -421,9 +420,8 @@ class AgentStore:
         copy = database.with_name(f"{FILE_NAME}.building")
         async with self._repairing:
             engine = self._running()
-            # The copy is complete only once the writer is closed. If it fails, the open handles are
-            # the only ones, and stay open.
-            await engine.writer.close(partial(_copy_into, path=copy))
+            # If it fails, the open handles are the only ones, and stay open.
+            await engine.writer.copy_into(copy)
             self._engine = None
             await engine.stop()
             await asyncio.to_thread(copy.replace, folder / REBUILT)
@@ -456,13 +454,6 @@ def _has_words(path: Path) -> bool | None:
         return Examination(path).run()
     except ThermoclineError:
         return None
-
-
-def _copy_into(db: sqlite3.Connection, path: Path) -> None:
-    path.unlink(missing_ok=True)
-    db.execute("VACUUM INTO ?", (str(path),))
-    with path.open("rb") as copy:
-        os.fsync(copy.fileno())
 
 
 async def _nothing_to_leave() -> None:

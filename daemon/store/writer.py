@@ -13,6 +13,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -21,7 +22,7 @@ import msgspec
 from ..errors import ShuttingDown, ThermoclineError, translate_os
 from .agent_paths import FailedSyncs
 from .database.connection import BUSY_MILLISECONDS, begin, roll_back
-from .database.memory_database import LOG_PAGES, translate
+from .database.memory_database import LOG_PAGES, translate, translated
 from .database.transaction import Transaction, WriterCache, acting
 
 T = TypeVar("T")
@@ -61,8 +62,9 @@ class _Job(msgspec.Struct, eq=False):
 
     operation: Operation[Any]
     future: asyncio.Future[Any]
-    durable: bool
-    truncates: bool = False
+    durable: bool = True
+    # Called behind the commit, outside a transaction; its result is the job's.
+    after: Callable[[], Any] | None = None
     by: str = msgspec.field(default_factory=acting.get)
     result: Any = None
     error: BaseException | None = None
@@ -102,14 +104,7 @@ class Writer:
         self._trusted = _UNTRUSTED
         # The database's file, once pages of it were written again.
         self._file: int | None = None
-        self._last: Callable[[sqlite3.Connection], None] | None = None
-        self._failure: ThermoclineError | None = None
-        self._begin_thread()
-
-    def _begin_thread(self) -> None:
-        self._closed, self._last = False, None
-        name = f"writer {self._path}"
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"writer {path}", daemon=True)
         self._thread.start()
 
     async def submit(self, operation: Operation[T], *, durable: bool = True) -> T:
@@ -120,9 +115,8 @@ class Writer:
         """
         if self._closed:
             raise ShuttingDown(f"cannot write to {self._path}: it is being closed")
-        future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.put(_Job(operation, future, durable=durable))
-        return await future
+        result: T = await self._queued(operation, durable=durable)
+        return result
 
     async def truncate_log(self) -> bool:
         """Move the log into the database and empty it, after all queued operations.
@@ -131,25 +125,32 @@ class Writer:
         """
         if self._closed:
             return False
-        future: asyncio.Future[bool] = self._loop.create_future()
-        self._jobs.put(_Job(_nothing, future, durable=True, truncates=True))
-        return await future
+        return bool(await self._queued(after=self._truncate_log))
 
-    async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
-        """Commit all queued operations, then close the database. Further writes are refused.
+    async def copy_into(self, path: Path) -> None:
+        """Write a copy, durably, after all queued operations. Further ones are refused.
 
-        `last` is called with the connection, outside a transaction, after all commits. If it
-        raises, nothing is closed, and writing goes on.
+        If it fails, writing goes on.
         """
-        if not self._closed:
-            self._closed = True
-            self._last = last
-            self._jobs.put(None)
+        self._closed = True
+        try:
+            await self._queued(after=partial(self._copy_into, path))
+        except BaseException:
+            self._closed = False
+            raise
+
+    async def close(self) -> None:
+        """Commit all queued operations, then close the database. Further writes are refused."""
+        self._closed = True
+        self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            self._begin_thread()
-            raise failure
+
+    def _queued(
+        self, operation: Operation[Any] = lambda _: None, **more: Any
+    ) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._jobs.put(_Job(operation, future, **more))
+        return future
 
     def _run(self) -> None:
         going = True
@@ -162,20 +163,12 @@ class Writer:
                 for job in group:
                     job.result = job.error = None
                     self._commit_and_answer([job])
-        try:
-            if self._last is not None:
-                self._last(self._db)
-        except sqlite3.Error as error:
-            self._failure = translate(error, self._path)
-        except OSError as error:
-            self._failure = translate_os(error, self._path)
-        else:
-            # Closing moves what is left; a disk that refuses does not keep the database open.
-            with contextlib.suppress(sqlite3.Error, ThermoclineError):
-                self._move_log()
-            self._db.close()
-            if self._file is not None:
-                os.close(self._file)
+        # Closing moves what is left; a disk that refuses does not keep the database open.
+        with contextlib.suppress(sqlite3.Error, ThermoclineError):
+            self._move_log()
+        self._db.close()
+        if self._file is not None:
+            os.close(self._file)
 
     def _take(self) -> tuple[list[_Job], bool]:
         """Wait for a job, then take all that are queued. False: close after these."""
@@ -239,7 +232,17 @@ class Writer:
                 job.error = job.error or error
             return
         for job in group:
-            job.result = self._truncate_log() if job.truncates else job.result
+            try:
+                job.result = job.after() if job.after is not None else job.result
+            except ThermoclineError as error:
+                job.error = error
+
+    def _copy_into(self, path: Path) -> None:
+        with translated(path):
+            path.unlink(missing_ok=True)
+            self._db.execute("VACUUM INTO ?", (str(path),))
+            with path.open("rb") as copy:
+                os.fsync(copy.fileno())
 
     def _truncate_log(self) -> bool:
         # Waiting for readers would make all writers wait.
@@ -343,7 +346,3 @@ class Writer:
                     job.future.set_result(job.result)
                 else:
                     job.future.set_exception(job.error)
-
-
-def _nothing(_tx: Transaction) -> None:
-    """An operation that changes nothing."""
