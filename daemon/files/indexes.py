@@ -67,7 +67,6 @@ class Indexes:
         self._soon = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._watcher = Watcher(self._on_changes)
-        self._watched: dict[str, Identity] = {}
         self._looking = asyncio.Lock()
         self._lost_until = 0.0
         self._uses = 0
@@ -185,15 +184,13 @@ class Indexes:
             self._problems.clear(_LOST, "/files")
         if not self._rules().watch or is_lost:
             folders = {}
-        if not (at_once or self._soon.is_set()) and folders == self._watched:
+        if not (at_once or self._soon.is_set()) and folders == self._watcher.folders:
             return set()
         self._soon.clear()
         try:
             read = partial(self._watcher.changes, folders)
             changes = await self._loop.run_in_executor(self._thread, read)
-            self._watched = folders
         except WatchLostError as error:
-            self._watched = {}
             scans = max((index.scan_seconds for index in self._indexes.values()), default=0.0)
             self._lost_until = time.monotonic() + max(_LOST_SECONDS, _LOST_SCANS * scans)
             # The library cannot say which file has changed if its name is not UTF-8.
@@ -248,7 +245,7 @@ class Watcher:
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
         self._watch: _Watch | None = None
-        self._watched: dict[str, Identity] = {}
+        self.folders: dict[str, Identity] = {}  # those that are watched
 
     def changes(self, folders: Mapping[str, Identity]) -> set[str]:
         """Watch these folders from now on; return the paths that changed since the last call.
@@ -258,14 +255,14 @@ class Watcher:
         """
         try:
             changed = self._watch.drain() if self._watch is not None else set()
-            if folders != self._watched:
-                changed |= {path for path, at in folders.items() if self._watched.get(path) != at}
+            if folders != self.folders:
+                changed |= {path for path, at in folders.items() if self.folders.get(path) != at}
                 # The old watch ends after the new one starts, so that no change is missed.
                 new = _Watch(list(folders), self._changed) if folders else None
                 if self._watch is not None:
                     changed |= self._watch.drain()
                     self._watch.stop.set()
-                self._watch, self._watched = new, dict(folders)
+                self._watch, self.folders = new, dict(folders)
         except WatchLostError:
             self.close()
             raise
@@ -275,7 +272,7 @@ class Watcher:
         """Stop watching."""
         if self._watch is not None:
             self._watch.stop.set()
-        self._watch, self._watched = None, {}
+        self._watch, self.folders = None, {}
 
 
 class _Watch:

@@ -43,8 +43,7 @@ def record(tx: Transaction, zone: tzinfo) -> None:
 
 def load(db: sqlite3.Connection, days: int) -> list[Day]:
     """The last recorded days, oldest first."""
-    by_name = meta.latest(db, _PREFIX, days, Day)
-    return [day for name, day in by_name.items() if day.day.isoformat() == name]
+    return [*meta.latest(db, _PREFIX, days, Day).values()]
 
 
 def trend(days: Sequence[Day]) -> Trend | None:

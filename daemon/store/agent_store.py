@@ -70,7 +70,6 @@ class AgentStore:
         self._closed = False
         self._renewing = asyncio.Lock()
         self._searching = asyncio.Lock()
-        self._renewals = 0
         self._reopened = -math.inf
         standby = partial(
             Readers,
@@ -157,7 +156,6 @@ class AgentStore:
             await self.leave_chunks()
             renew = partial(chunk_database.renew, self.place.folder)
             await asyncio.to_thread((engine or self._running()).readers.renew, renew)
-            self._renewals += 1
 
     async def chunks_renewed(self) -> None:
         """Wait while the chunk database is replaced: what opens it then would get the old file."""
@@ -299,13 +297,13 @@ class AgentStore:
             )
 
     async def _with_repair(self, use: Callable[[Engine], Awaitable[T]]) -> T:
-        engine, renewals = await self._ready(), self._renewals
+        engine = await self._ready()
         try:
             return await use(engine)
         except full_text.IndexDamaged as error:
             await self._rebuild_indexes(engine, error.message)
         except StoreDamaged as error:
-            if await self._repair(engine, error, renewals):
+            if await self._repair(engine, error):
                 return await self._with_repair(use)
         except _PROGRAM_FAULTS:
             # A value that the schema excludes: a bug, unless SQLite finds damage on the disk.
@@ -370,15 +368,12 @@ class AgentStore:
                 raise
             self._write_health.standby = None
 
-    async def _repair(
-        self, broken: Engine | None, error: StoreDamaged, renewals: int | None = None
-    ) -> bool:
+    async def _repair(self, broken: Engine | None, error: StoreDamaged) -> bool:
         """Close, set aside, rebuild, reopen; once, however many calls found the damage.
 
         A database that SQLite reports as malformed but whose pages and rows are whole is reopened,
         its full-text indexes made again if they lack words. If the error recurs within a minute, it
-        is rebuilt. `renewals` is the value of `_renewals` before, if the damage may be in the
-        chunks.
+        is rebuilt.
 
         Returns:
             Whether it was only reopened, so that the damage may show again.
@@ -390,10 +385,6 @@ class AgentStore:
                 # Only the chunks are damaged; they are rebuilt from the files.
                 await self.renew_chunks(broken)
                 return False
-            async with self._renewing:
-                if renewals not in (None, self._renewals):
-                    # The chunks were damaged and have been replaced meanwhile.
-                    return False
             self._engine, self._damage = None, error
             await broken.stop()
             is_trusted = time.monotonic() - self._reopened > _TRUSTED_SECONDS
