@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ..config.settings import IndexSettings
-from ..memory.front_matter import Meta, front_matter
-from ..store.records.chunk_tables import Piece
+from ..memory.front_matter import front_matter
+from ..store.records.chunk_tables import FileContent, Piece
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -23,15 +23,6 @@ _BLANKS: Final = re.compile(r"(?:[ \t]*\n)+")
 _SPACE: Final = re.compile(r"\s")
 # The quality of a place to cut.
 _AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
-
-
-class Cut(msgspec.Struct, frozen=True):
-    """The result for a text: chunks, title or "", front matter, and number of lines."""
-
-    chunks: list[Piece]
-    title: str
-    meta: Meta
-    lines: int
 
 
 class _Heading(msgspec.Struct, frozen=True):
@@ -73,18 +64,19 @@ class _Text(msgspec.Struct):
         return len(self.text[block[0] : block[1]].rstrip()) <= rules.chunk_chars
 
 
-def cut(text: str, rules: IndexSettings, *, markdown: bool) -> Cut:
-    """The chunks of a text.
+def cut(text: str, rules: IndexSettings, *, markdown: bool) -> FileContent:
+    """The chunks, title, front matter and number of lines of a text.
 
     With `markdown` the text may have headings, code and tables.
     """
     text = _LINE_ENDS.sub("\n", text.removeprefix("\ufeff"))
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    lines = len(starts) - text.endswith("\n") if text else 0
+    if not text.strip():
+        return FileContent(lines=lines)
     read = _Text(text, [*starts, len(text)])
     meta, number = front_matter(text)
     begin = read.lines[number]
-    if not text.strip():
-        return Cut([], "", {}, 0 if not text else len(starts) - text.endswith("\n"))
     if markdown:
         _read_markdown(read, begin)
     else:
@@ -92,12 +84,12 @@ def cut(text: str, rules: IndexSettings, *, markdown: bool) -> Cut:
     read.places = sorted(read.cuts)
     title = str(meta.get("title") or "").strip()
     title = title or next((heading.name for heading in read.headings if heading.level == 1), "")
-    chunks = [
-        chunk
+    pieces = [
+        piece
         for start, end, name in _sections(read, begin, by_heading=rules.split_on_headings)
-        for chunk in _cut_section(read, start, end, name, rules)
+        for piece in _cut_section(read, start, end, name, rules)
     ]
-    return Cut(chunks, title, meta, len(starts) - text.endswith("\n") if text else 0)
+    return FileContent(title=title, meta=meta, lines=lines, pieces=pieces)
 
 
 def _read_markdown(read: _Text, begin: int) -> None:

@@ -93,12 +93,12 @@ def content_of(path: str, text: str, digest: str, rules: IndexSettings) -> FileC
     words = ([value] if isinstance(value, str) else value for value in described)
     extra = " ".join(chain.from_iterable(words))
     pieces: list[Piece] = []
-    for chunk in content.chunks:
-        heading = chunk.heading
+    for piece in content.pieces:
+        heading = piece.heading
         if not heading.startswith(title):
             heading = f"{title} › {heading}" if heading else title
-        pieces.append(replace(chunk, heading=heading, extra=extra if not pieces else ""))
-    return FileContent(digest, title, content.meta, content.lines, pieces)
+        pieces.append(replace(piece, heading=heading, extra=extra if not pieces else ""))
+    return replace(content, digest=digest, title=title, pieces=pieces)
 
 
 def signature(rules: IndexSettings) -> str:

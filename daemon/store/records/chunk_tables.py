@@ -50,7 +50,7 @@ class Piece(msgspec.Struct, frozen=True):
 class FileContent(msgspec.Struct, frozen=True):
     """The content of a file: its chunks, or the reason why it has none."""
 
-    digest: str
+    digest: str = ""
     title: str = ""
     meta: Mapping[str, Any] = {}
     lines: int = 0
