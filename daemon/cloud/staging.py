@@ -30,7 +30,7 @@ from ..runtime import atomic
 from ..store import kinds
 from ..store.agent_paths import DeviceId, StateLock
 from ..store.database import meta
-from ..store.database.connection import begin, roll_back
+from ..store.database.connection import transaction
 from ..store.database.memory_database import (
     FILE_NAME,
     Examination,
@@ -40,7 +40,7 @@ from ..store.database.memory_database import (
 )
 from ..store.database.meta import read_clock
 from ..store.database.schema import BULK, MIGRATIONS
-from ..store.database.transaction import PartFailed, Transaction
+from ..store.database.transaction import Transaction
 from ..store.limits import enforce_limits, fill_warm
 from ..store.records import tree_rows
 from .loop import AgentLocal
@@ -270,26 +270,13 @@ class Staging(AgentLocal):
         """Run an operation in one transaction, within all limits; an error changes nothing."""
 
         def run() -> T:
-            try:
-                return attempt(has_parts=False)
-            except PartFailed:
-                return attempt(has_parts=True)
-
-        def attempt(*, has_parts: bool) -> T:
-            db = self._opened()
+            db, now, device = self._opened(), time.time(), self._device
             tx = Transaction(
-                db, now=time.time(), device=self._device, rules=self._rules, clock=self._clock
+                db, now=now, device=device, rules=self._rules, clock=self._clock, is_bulk=True
             )
-            begin(db)
-            try:
-                tx.is_bulk, tx.has_parts = True, has_parts
+            with transaction(db):
                 result = write(tx)
                 enforce_limits(tx)
-                db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    roll_back(db)
-                raise
             return result
 
         return await self._run(run)

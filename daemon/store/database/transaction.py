@@ -71,10 +71,6 @@ class WriterCache(msgspec.Struct):
     next_expiry: float = 0.0  # no memory expires before this time, in seconds since the epoch
 
 
-class PartFailed(Exception):
-    """A part failed of a transaction without parts: all of it is to be repeated, with parts."""
-
-
 class Transaction(msgspec.Struct, eq=False):
     """One group of operations on its way to the disk."""
 
@@ -100,8 +96,6 @@ class Transaction(msgspec.Struct, eq=False):
     warm_floor: float | None = None
     # Whether many rows are added, to a database that is not complete before `Staging.seal`.
     is_bulk: bool = False
-    # Whether parts can be undone, which costs a third of the time of adding a row.
-    has_parts: bool = True
     # Which caps the group may have broken.
     enforce_warm: bool = False
     enforce_tree: bool = False
@@ -125,13 +119,7 @@ class Transaction(msgspec.Struct, eq=False):
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:
-        """A block whose changes are undone if it raises; `PartFailed` if they cannot be."""
-        if not self.has_parts:
-            try:
-                yield
-            except Exception as error:
-                raise PartFailed from error
-            return
+        """A block whose changes are undone if it raises."""
         snapshot = self.snapshot()
         self.db.execute("SAVEPOINT block")
         try:
