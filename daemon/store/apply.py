@@ -27,7 +27,6 @@ from thermocline.sync import changed as changed_row
 
 from ..errors import InvalidInput, StoreDamaged, ThermoclineError
 from ..memory.records import is_outside
-from . import limits
 from .database import rows
 from .database.connection import batches, column, scalar
 from .database.rows import JoinResult, Kind
@@ -73,11 +72,8 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
                 result += sum((_apply(tx, item, why) for item in some), Applied())
         except INVALID_ROW_ERRORS:
             result += sum((_apply_alone(tx, item, why) for item in some), Applied())
-    if not tx.is_bulk:
-        tx.warm_floor = limits.warm_floor(tx.db, tx.now, tx.rules)
     for kind, items in fresh:
         result += _add(tx, kind, items, why)
-    tx.warm_floor = None
     if result.changed:
         _repair_links(tx, came)
         tx.emit("rows.applied", rows=result.changed)

@@ -70,13 +70,6 @@ def warm_bytes(db: sqlite3.Connection) -> int:
     return int(total + max(0, number - 1) + 2)
 
 
-def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
-    """The score below which a new memory would leave warm at once; None: there is room."""
-    if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
-        return None
-    return min(score_of(entry, now, rules.scoring) for entry in warm_entries(db))
-
-
 def fill_warm(tx: Transaction) -> None:
     """Choose the warm memories from all, which were archived as they were added."""
     most = tx.rules.warm.max_bytes // _LEAST_SIZE

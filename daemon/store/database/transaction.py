@@ -92,8 +92,6 @@ class Transaction(msgspec.Struct, eq=False):
     counted: dict[str, float] = {}
     forgotten: list[DeletedMemory] = []  # memories that were deleted before their time
     erased: bool = False  # whether content was deleted, which must also leave the log
-    # The score below which a new memory is archived at once; None: never.
-    warm_floor: float | None = None
     # Whether many rows are added, to a database that is not complete before `Staging.seal`.
     is_bulk: bool = False
     # Which caps the group may have broken.

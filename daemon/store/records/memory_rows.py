@@ -16,7 +16,7 @@ from ...errors import InvalidInput, StoreDamaged
 from ...memory import checks
 from ...memory.indexing import indexed_columns
 from ...memory.records import DEFAULT_CATEGORY, Memory, Metadata
-from ...memory.scoring import record_size, score_of
+from ...memory.scoring import record_size
 from ...memory.similarity import text_digest
 from ..database import full_text, rows
 from ..database.connection import batches, column, scalar, to_json
@@ -162,13 +162,6 @@ class MemoryTable(RowTable):
             entity_rows.refresh(tx, named | entity_rows.named_by(tx.db, known.id))
 
     def add(self, tx: Transaction, rows: Sequence[Row], memories: Sequence[Memory]) -> None:
-        if (floor := tx.warm_floor) is not None:
-            memories = [
-                msgspec.structs.replace(memory, archived_at=tx.now)
-                if score_of(memory, tx.now, tx.rules.scoring) < floor
-                else memory
-                for memory in memories
-            ]
         if tx.is_bulk:
             values = [_values(tx, *pair) for pair in zip(memories, rows, strict=True)]
             tx.db.executemany(_INSERT, values)
