@@ -87,9 +87,7 @@ class AgentsScreen(Dialog[str]):
             return
         done = await self._call(lambda client: client.forget_agent(agent))
         if done is not None:
-            behind = (
-                f"; the replica does not know it: {done.why}" if done.replica == "behind" else ""
-            )
+            behind = f"; the replica is told later: {done.why}" if done.replica == "behind" else ""
             if agent == self.app.agent_name:
                 self.app.show_agent("default")
             self.app.did(Done(f"forgot {agent}{behind}"))

@@ -92,14 +92,16 @@ def _show_forgotten_agent(answer: Mapping[str, Any]) -> None:
     does = "forgot" if answer["forgotten"] else "would forget"
     memories = number_of(answer["memories"], "memory", "memories")
     pairs = number_of(answer["key_values"], "key-value pair", "key-value pairs")
-    print(f"{does} the agent '{visible(answer['id'])}': {memories}, {pairs}, its folder")
+    is_behind = answer.get("replica") == "behind"
+    folder = "" if is_behind else ", its folder"
+    print(f"{does} the agent '{visible(answer['id'])}': {memories}, {pairs}{folder}")
     if answer.get("workspace") is not None:
         print(f"its workspace stays: {visible(answer['workspace'])}")
     if not answer["forgotten"]:
         say("nothing is deleted yet: add --yes")
-    elif answer.get("replica") == "behind":
-        why = answer["why"]
-        say(visible(f"the agent is still on the replica, which was not reached: {why}"))
+    elif is_behind:
+        say(visible(f"the replica is told later, since it was not reached: {answer['why']}"))
+        say("its folder stays until then: repeat the command to remove it")
 
 
 _EFFECTS: Final = {"duplicate": "merged into", "contradiction": "superseded by"}

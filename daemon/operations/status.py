@@ -178,7 +178,7 @@ async def list_agents(scope: Scope) -> schemas.AgentList:
 async def forget_agent(
     scope: Scope, id: schemas.AgentId, dry_run: bool = False
 ) -> schemas.AgentForgotten:
-    """Forget an agent: all its memories and its folder, on the replica too."""
+    """Forget an agent: all its memories, and its folder once the replica knows."""
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")
     agents = scope.daemon.agents
@@ -197,7 +197,9 @@ async def forget_agent(
         except NotFound:
             answer.replica = "none"
         except ThermoclineError as error:
+            # The deletions wait in its folder; without them the replica would bring it back.
             answer.replica, answer.why = "behind", error.message
+            return answer
         else:
             answer.replica = "synced"
     await agents.forget(agent)

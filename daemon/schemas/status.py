@@ -316,8 +316,9 @@ class AgentList(Struct):
 class AgentForgotten(Struct):
     """What the agent had.
 
-    `replica`: `synced` if the agent is forgotten on its replica too, `behind` with the reason `why`
-    if not, `none` if it has none. `workspace` is a folder elsewhere, which is not removed.
+    `replica`: `synced` if the agent is forgotten on its replica too, `none` if it has none,
+    `behind` with the reason `why` if not: then its folder stays, with the deletions to be sent.
+    `workspace` is a folder elsewhere, which is not removed.
     """
 
     id: str

@@ -5,7 +5,6 @@ import threading
 from typing import Any
 
 import pytest
-from machine import free_port
 
 from thermocline.daemon.client import ApiError
 
@@ -181,13 +180,24 @@ def test_a_name_is_used_again_after_its_agent_was_forgotten(make_daemon, calls_o
     assert call.total() == 1
 
 
-def test_an_agent_whose_replica_is_away_is_forgotten_all_the_same(make_daemon, calls_of):
-    daemon = make_daemon(f"--set=sync.url=http://127.0.0.1:{free_port()}").start()
+def test_an_agent_that_is_forgotten_while_its_replica_is_away_does_not_come_back(
+    make_daemon, calls_of, sqld, eventually
+):
+    daemon = make_daemon(f"--set=sync.url={sqld.url}").start()
     call = calls_of(daemon, "notes")
     call.store("x")
+    call.ok("POST", "/api/sync")
+    sqld.stop()
     done = call.ok("DELETE", "/api/agents/notes")
     assert (done["forgotten"], done["replica"]) == (True, "behind")
     assert done["why"]
-    assert not daemon.folder("notes").exists()
     problems = call.ok("GET", "/api/status")["problems"]
     assert not any("notes" in problem["message"] for problem in problems)
+    sqld.start()
+    assert daemon.stop() == 0
+    daemon.start()
+    left = "SELECT count(*) FROM rows WHERE agent_id = 'notes' AND data IS NOT NULL"
+    eventually(lambda: sqld.query(left) == [[0]], "the deletions are sent")
+    assert call.total() == 0
+    assert call.ok("DELETE", "/api/agents/notes")["replica"] == "synced"
+    assert not daemon.folder("notes").exists()
