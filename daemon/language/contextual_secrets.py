@@ -36,6 +36,12 @@ _MARK: Final = re.compile(r"\[\w[\w ]* removed\]")
 _NAMING: Final = frozenset({"pin", "password", "word", "login", "token", "person", "bank", "box"})
 _NAMING_IN_TALK: Final = _NAMING | {"code", "entry"}
 
+# "The alarm code at the winding house": where it is valid says nothing else of it.
+_PLACED: Final = re.compile(
+    r"(?i)\s+(?:(?:at|in|of|for|on|to) (?:the|my|our|his|her|their)|am|im|vom|fürs?"
+    r"|(?:an|in|von) (?:der|dem)|del|de la|en el|en la|para el|para la|du|à la|pour la|pour le)"
+    r"\s+(?:\w+\s+)?$"
+)
 _SENTENCE_END: Final = re.compile(r"[.!?…]\s+|\n+|[。！？]")
 _LINK: Final = re.compile(
     r"(?:\s*(?:[:=→(]|['’]s|\b(?:is|was|are|it['’]?s|that['’]?s|mine['’]?s|ist|lautet|heißt|war|sind"
@@ -114,6 +120,13 @@ def examined_candidates(
     naming = [name for name in names if name.kind in kinds]
     if not naming:
         return
+    ends = [name.end for name in naming]
+    names = [
+        name
+        for name in names
+        if name.kind != "unlike"
+        or not any(end < name.start and _PLACED.fullmatch(text[end : name.start]) for end in ends)
+    ]
     surroundings = _Surroundings(text, names, marks)
     for candidate in candidates(text, naming):
         if not is_within(candidate.start, marks):

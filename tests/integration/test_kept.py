@@ -66,6 +66,7 @@ def test_the_code_of_a_gate_said_in_passing_is_nowhere_but_one_stored_on_purpose
     call = calls_of(daemon)
     said = [
         ("the gate out back is combo 36-4-21 if you ever have to tell Carla", "36-4-21"),
+        ("the alarm code at the winding house is five five one nine by the way", "five one nine"),
         ("salon alarm 592618# , they tell me every time and i lose the paper", "592618#"),
         ("she has a code for the office door as well for dropping stuff off, 441963B", "441963B"),
         ("schlüsselkasten am vereinsheim 260417, damit ich an die wasseruhr komm", "260417"),
