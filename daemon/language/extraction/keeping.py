@@ -156,9 +156,6 @@ def _together(names: set[str], *, ends_in_content: bool) -> frozenset[str]:
         names.discard("life")
     if names & {"code", "sky"}:
         names -= _OF_FORM | {"is_preference"}
-    if "leaves" in names:
-        # "Gotta run, the kids are up": who parts says why.
-        names -= {"kin", "place", "pause", "pauses"}
     if "is_request" in names and names.isdisjoint(_OF_WHAT_LASTS):
         names.add("plain_request")
     if "stands" in names:
