@@ -16,6 +16,7 @@ from ..schemas.common import convert
 
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
+_PART: Final = re.compile(r"[^.\[\]]+")
 # The agent is a parameter of every operation; see `dispatch.py`.
 _AGENT: Final = "agent"
 
@@ -23,17 +24,17 @@ _AGENT: Final = "agent"
 # Structs
 
 
-def body_as(body: bytes, kind: Any) -> Any:
-    """The JSON of a body as a `kind`, else `InvalidInput`."""
+def body_as(body: bytes, kind: Any, spelled: dict[str, str]) -> Any:
+    """The JSON of a body as a `kind`, else `InvalidInput`; `spelled` receives other spellings."""
     if not body:
         raise InvalidInput("cannot read the body: it is empty", hint="send JSON")
-    return convert(_respelled(decode(body), kind), kind)
+    return convert(_respelled(decode(body), kind, spelled), kind)
 
 
-def query_as(query: Mapping[str, Sequence[str]], kind: Any) -> Any:
+def query_as(query: Mapping[str, Sequence[str]], kind: Any, spelled: dict[str, str]) -> Any:
     """A URL's parameters as a `kind`, else `InvalidInput`; lists are repeated or commas."""
     values = {name: value for name, value in query.items() if name != _AGENT}
-    lists, fields = _list_fields(kind), _respelled(values, kind)
+    lists, fields = _list_fields(kind), _respelled(values, kind, spelled)
     for name, texts in fields.items():
         if name in lists:
             # A single tag may contain a comma; the other lists are of plain words.
@@ -62,11 +63,20 @@ def _origins(hint: Any) -> set[Any]:
 # Other systems' spellings
 
 
-def _respelled(value: Any, kind: Any) -> Any:
+def name_as_called(error: InvalidInput, spelled: Mapping[str, str]) -> None:
+    """Have an error name its field as the caller has spelled it."""
+    if error.field and spelled:
+        ours = error.field
+        error.field = _PART.sub(lambda part: spelled.get(part[0], part[0]), ours)
+        error.message = error.message.replace(f"'{ours}'", f"'{error.field}'", 1)
+
+
+def _respelled(value: Any, kind: Any, spelled: dict[str, str]) -> Any:
     """`value` with each key that is no field of `kind` in the spelling that is one.
 
     `topK` is `top_k`, and `userId` is `user_id`, or `user` where there is no such field. This is
     the only place that knows of other spellings, and holds for every struct in the request.
+    `spelled` receives the caller's spelling of each.
     """
     if isinstance(value, dict) and (fields := _fields(kind)):
         for key in value.keys() - fields.keys():
@@ -76,11 +86,12 @@ def _respelled(value: Any, kind: Any) -> Any:
                 raise InvalidInput(f"give either '{name}' or '{key}', not both", field=key)
             if name in fields:
                 value[name] = value.pop(key)
+                spelled[name] = key
         for name, inner in fields.items():
             if inner is not None and name in value:
-                value[name] = _respelled(value[name], inner)
+                value[name] = _respelled(value[name], inner, spelled)
     elif isinstance(value, list) and _fields(kind):
-        return [_respelled(item, kind) for item in value]
+        return [_respelled(item, kind, spelled) for item in value]
     return value
 
 

@@ -33,7 +33,7 @@ from ..store.database.transaction import acting
 from ..store.readers import process
 from .calls import Call, Services, agent_of, read_body
 from .connections import PeerConnection
-from .decoding import body_as, query_as
+from .decoding import body_as, name_as_called, query_as
 from .fairness import RateLimit
 from .http import HttpRequest, HttpResponse, error_response
 from .streams import streamed
@@ -146,7 +146,12 @@ class Dispatcher:
         if operation.agent:
             self._rates.acquire(agent, settings.quotas.requests_per_second)
         call = Call(services, request, connection, operation, parts, peer, settings, agent, named)
-        return await _run(call)
+        spelled: dict[str, str] = {}
+        try:
+            return await _run(call, spelled)
+        except InvalidInput as error:
+            name_as_called(error, spelled)
+            raise
 
     def _find(self, method: str, raw_path: str) -> tuple[Operation, Mapping[str, str]]:
         path = raw_path.rstrip("/") or "/"
@@ -167,9 +172,9 @@ class Dispatcher:
         raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
 
 
-async def _run(call: Call) -> HttpResponse:
+async def _run(call: Call, spelled: dict[str, str]) -> HttpResponse:
     operation, request = call.operation, call.request
-    arguments = {**call.parts, **await _decoded(call)}
+    arguments = {**call.parts, **await _decoded(call, spelled)}
     if (fields := arguments.pop(operation.spread, None)) is not None:
         arguments |= msgspec.structs.asdict(fields)
     if operation.by_hand:
@@ -198,18 +203,18 @@ async def _run(call: Call) -> HttpResponse:
     return HttpResponse(body, status, {"Content-Type": kind})
 
 
-async def _decoded(call: Call) -> dict[str, Any]:
+async def _decoded(call: Call, spelled: dict[str, str]) -> dict[str, Any]:
     operation, request = call.operation, call.request
     if operation.also_get and request.method in {"GET", "HEAD"}:
-        return {"body": query_as(request.query, operation.body)}
-    query = query_as(request.query, operation.query or Input)
+        return {"body": query_as(request.query, operation.body, spelled)}
+    query = query_as(request.query, operation.query or Input, spelled)
     arguments = {} if operation.query is None else {"query": query}
     if operation.needs_body or request.has_body:
         body = await read_body(call)
         if operation.body is not None:
-            arguments["body"] = body_as(body, operation.body)
+            arguments["body"] = body_as(body, operation.body, spelled)
         elif body:
-            body_as(body, Input)
+            body_as(body, Input, spelled)
     return arguments
 
 

@@ -35,7 +35,7 @@ _SYNONYM_SHARE: Final = 0.9
 _NAME_SHARE: Final = 0.8
 # A concept is as rare as in a memory with this many more texts: of a small one, what many texts are
 # about is what is asked for.
-_TEXTS_WITHOUT: Final = 100
+_MORE_TEXTS: Final = 100
 # The share of its weight that a word of no text has in the weight of the question.
 _UNKNOWN_SHARE: Final = 0.5
 # A word of this many texts needs no others that begin alike.
@@ -264,7 +264,7 @@ class _LookUp:
         keys = matches.named(self._budget) or ()
         self._budget -= len(keys)
         share = worth * (_CONCEPT_SHARE if word.term else 1.0)
-        rarity = weight_of(matches.count, self._size + _TEXTS_WITHOUT) * word.share
+        rarity = weight_of(matches.count, self._size + _MORE_TEXTS) * word.share
         return Alternative(code, share * min(weight, rarity), frozenset(keys))
 
     def _by_synonyms(self, word: Word, weight: float) -> Iterable[Alternative]:

@@ -108,7 +108,7 @@ def test_what_another_system_would_not_take_either_is_refused(call):
     turn = {"type": "fact_stored", "content": "x"}
     refusals = {}
     for path, body, field in (
-        *(("/api/memory", turn | {"userId": user}, "user") for user in ("../x", "a:b", "")),
+        *(("/api/memory", turn | {"userId": user}, "userId") for user in ("../x", "a:b", "")),
         ("/api/recall", {"query": "x", "weights": {"match": 1, "semantic": 1}}, "weights"),
         ("/api/memory", {"type": "semantic", "subject": "note"}, "text"),
         ("/api/memory", {"content": "x", "ttl": "nonsense"}, "ttl"),

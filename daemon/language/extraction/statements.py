@@ -355,7 +355,7 @@ def _answers(question: SpokenSentence, answer: SpokenSentence) -> bool:
     asked = words(question.original)
     # "Who?" says nothing of what its answer is about.
     unrelated = len(asked) == 1 and cue("asks_name").any_in(asked[0])
-    # A turn between them is one that was not to be kept, and was the answer.
+    # A turn between them was the answer, which is not to be kept.
     unrelated |= answer.place - question.place > 1
     if "question" not in question.signals or unrelated or answer.signals & {"question", "solution"}:
         return False
