@@ -341,6 +341,7 @@ class Eraser:
         self._read = read
         self._truncate_log = truncate_log
         self._forgotten: list[DeletedMemory] = []
+        self._erased_once: list[DeletedMemory] = []
         self._is_due = False
         self._last = -_PAUSE_SECONDS
         self._task: asyncio.Task[None] | None = None
@@ -368,7 +369,7 @@ class Eraser:
         if self._is_due:
             with suppress(ThermoclineError, TimeoutError):
                 async with asyncio.timeout(_CLOSING_SECONDS):
-                    await self.erase_traces()
+                    await self.erase_traces(again=True)
                     await self.merge_words()
 
     async def erase_now(self) -> None:
@@ -382,11 +383,16 @@ class Eraser:
             # They are forgotten all the same: an error would say that they are still there.
             _log.info("erasing again later: %s", error, extra={"action": "erasure_delayed"})
 
-    async def erase_traces(self) -> None:
-        """Erase the texts of forgotten memories from the agent's files."""
+    async def erase_traces(self, *, again: bool = False) -> None:
+        """Erase the texts of forgotten memories from the agent's files.
+
+        `again` does so once more with what was erased before: a line or a file that was read before
+        that may have been written after it.
+        """
         async with self._busy:
-            number = len(self._forgotten)
-            traces = Traces(self._forgotten)
+            forgotten = [*self._forgotten]
+            repeated = [*self._erased_once] if again else []
+            traces = Traces([*repeated, *forgotten])
             if traces:
                 try:
                     await asyncio.to_thread(erase_from_files, self._place, traces)
@@ -394,7 +400,8 @@ class Eraser:
                     raise translate_os(error, self._place.folder) from error
                 if await self._read(partial(in_copies, traces=traces)):
                     await self._write(partial(erase_copies, traces=traces))
-            del self._forgotten[:number]
+            del self._forgotten[: len(forgotten)]
+            self._erased_once = [*self._erased_once[len(repeated) :], *([] if again else forgotten)]
 
     async def merge_words(self) -> None:
         """Merge the full text, which removes the words of deleted texts."""
@@ -411,7 +418,7 @@ class Eraser:
             self._last = time.monotonic()
             self._is_due = False
             try:
-                await self.erase_traces()
+                await self.erase_traces(again=True)
                 await self.merge_words()
                 await self._empty_log()
             except ShuttingDown:

@@ -58,25 +58,42 @@ async def sum_up(
         ModelUnavailable: the model failed, and may succeed later.
         ThermoclineError: the buffer cannot be read or written; it is unchanged.
     """
-    turns = await store.read(partial(conversations.buffered, key=conversation.id))
+    while not await _sum_up_turns(store, conversation, model, options, patient=patient):
+        pass  # A part of them was forgotten meanwhile, and must not be in the summary.
+
+
+async def _sum_up_turns(
+    store: AgentStore,
+    conversation: Conversation,
+    model: ModelOrRules,
+    options: AskOptions,
+    *,
+    patient: bool,
+) -> bool:
+    """False: the buffered turns have changed while they were summed up."""
+    read_turns = partial(conversations.buffered, key=conversation.id)
+    turns = await store.read(read_turns)
     if not any(map(is_worth_reading, turns)):
         await store.write(partial(conversations.forget, key=conversation.id))
-        return
+        return True
     derived = await _episode(turns, model, options, patient=patient)
     tags = tuple(clear(tag).text for tag in derived.value.tags)
     episode = replace(derived.value, summary=clear(derived.value.summary).text, tags=tags)
     if not episode.summary:
         await store.write(partial(conversations.forget, key=conversation.id))
-        return
+        return True
     line = msgspec.json.encode(_entry(episode, turns, store.place.agent)).decode()
 
-    def store_entry(tx: Transaction) -> None:
+    def store_entry(tx: Transaction) -> bool:
+        if read_turns(tx.db)[: len(turns)] != turns:
+            return False
         key, seen_to = conversation.id, conversation.next_position
         if conversations.keep_entry(tx, key, line, seen_to=seen_to):
             outcome, method = episode.outcome, derived.method
             tx.emit("conversation.summed_up", conversation=key, outcome=outcome, method=method)
+        return True
 
-    await store.write(store_entry)
+    return await store.write(store_entry)
 
 
 async def write_entry(store: AgentStore, conversation: Conversation) -> None:

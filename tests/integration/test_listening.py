@@ -105,3 +105,23 @@ def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(make_listener, ev
     log = listener.daemon.log.read_text()
     assert "a conversation was not read: RuntimeError" in log
     assert "secret" not in log
+
+
+def test_what_is_forgotten_while_a_model_sums_up_is_not_in_the_summary(
+    make_listener, eventually, model_server
+):
+    model_server.says(Saying('{"summary": "They like oolong."}', late=True))
+    model_server.usually = Saying('{"summary": "They sail at noon."}')
+    model = ('--set=llm.models.episode=["openai/test"]', "--set=llm.min_chars=0")
+    listener = make_listener(SOON, *model, f"--set=llm.api_base={model_server.base}", *PATIENT)
+    listener.hear("We sail from the old harbour at noon")
+    listener.hear(TEA, end=True)
+    model_server.wait_for(1)
+    assert TEA in model_server.heard[0].prompt
+    found = listener.call.ok("GET", "/api/memory")["results"]
+    (tea,) = (memory["id"] for memory in found if memory["text"] == TEA)
+    listener.call.ok("DELETE", f"/api/memory/{tea}")
+    model_server.release()
+    eventually(lambda: len(listener.entries()) == 1, "it was summed up")
+    assert "They sail at noon." in listener.entries()[0]
+    assert TEA not in model_server.heard[-1].prompt
