@@ -17,7 +17,14 @@ from ..files.agent_files import long_warning
 from ..memory import agent_files
 from ..memory.messages import estimated_tokens
 from ..recall.context import SOURCE_OF, read_block
-from ..recall.context_items import FRAME_TOKENS, FilledSection, plain, thermocline, written
+from ..recall.context_items import (
+    FRAME_TOKENS,
+    BlockItem,
+    FilledSection,
+    plain,
+    thermocline,
+    written,
+)
 from ..recall.context_reading import BlockReading, BlockRequest
 from ..recall.context_systems import SYSTEMS, block_of
 from ..recall.sources import MEMORIES
@@ -83,6 +90,7 @@ async def ask(
             isolated=sessions.is_isolated(entered),
             found=found,
             max_tokens=max_tokens,
+            format=format,
             nearness=near.nearness,
         )
         built, synced = await _built(scope, store, request, format)
@@ -123,13 +131,15 @@ def _made(db: sqlite3.Connection, request: BlockRequest, format: ContextFormat) 
         return _Made(block, lines)
     inner = replace(request, max_tokens=request.max_tokens - FRAME_TOKENS)
     at, zone = request.shown_at, request.local
-    sections = read_block(db, inner, partial(written, now=at, zone=zone))
-    text = thermocline(sections, request.agent, at, zone)
-    block = ContextBlock(format=format, tokens=estimated_tokens(text))
+    block = ContextBlock(format=format, tokens=0)
     if format == "json":
+        sections = read_block(db, inner, lambda item: _json(_item(item, request.now)))
         block.sections = [_section(section, request.now) for section in sections]
+        block.tokens = estimated_tokens(_json(block.sections)) if sections else 0
     else:
-        block.text = text
+        sections = read_block(db, inner, partial(written, now=at, zone=zone))
+        block.text = thermocline(sections, request.agent, at, zone)
+        block.tokens = estimated_tokens(block.text)
     answers = any(
         SOURCE_OF.get(section.name) == MEMORIES.name and item.relevance is not None
         for section in sections
@@ -139,15 +149,21 @@ def _made(db: sqlite3.Connection, request: BlockRequest, format: ContextFormat) 
 
 
 def _section(section: FilledSection, now: float) -> ContextSection:
-    items = [
-        view_of(
-            ContextItem,
-            item,
-            text=plain(item.whole),
-            age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
-            cut=item.is_cut,
-            relevance=None if item.relevance is None else round(item.relevance, 6),
-        )
-        for item in section.items
-    ]
-    return ContextSection(section.name, items, section.left_out)
+    return ContextSection(
+        section.name, [_item(item, now) for item in section.items], section.left_out
+    )
+
+
+def _item(item: BlockItem, now: float) -> ContextItem:
+    return view_of(
+        ContextItem,
+        item,
+        text=plain(item.whole),
+        age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
+        cut=item.is_cut,
+        relevance=None if item.relevance is None else round(item.relevance, 6),
+    )
+
+
+def _json(value: ContextItem | list[ContextSection]) -> str:
+    return msgspec.json.encode(value).decode()

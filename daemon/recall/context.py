@@ -101,7 +101,9 @@ def _read(reading: BlockReading, render: Render) -> list[FilledSection]:
     read |= reading.cached("context", background) if asking else background()
     hits = {item.id: item for item in read["remembered"] if item.relevance is not None}
     always = [
-        replace(item, relevance=hits[item.id].relevance) if item.id in hits else item
+        replace(item, relevance=hits[item.id].relevance).rendered_by(render)
+        if item.id in hits
+        else item
         for item in read["always"]
     ]
     # No memory is shown twice.

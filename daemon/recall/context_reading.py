@@ -139,6 +139,7 @@ class BlockRequest(msgspec.Struct, frozen=True):
     found: bool = False
     isolated: bool = False
     max_tokens: int = 2_000
+    format: str = "thermocline"
     nearness: Nearness | None = None
 
     @property
@@ -179,7 +180,7 @@ class BlockReading:
         ).fetchone()
         state = (
             *(request.shown_at, expired_at),
-            *(request.rules, request.local, request.agent, request.max_tokens),
+            *(request.rules, request.local, request.agent, request.max_tokens, request.format),
         )
         return derived(self.db, name, state, make)
 

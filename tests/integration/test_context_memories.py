@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from thermocline.daemon.memory.messages import estimated_tokens
@@ -89,6 +90,16 @@ def test_the_rest_of_the_budget_is_used_by_score(crowd):
     assert shown[0]["text"] == "Never push on Fridays"
     # Of equal importance: the newest have the highest scores.
     assert max(item["age_seconds"] for item in shown) < 10 * DAY
+
+
+def test_the_items_as_json_keep_the_budget_whatever_the_block_before_was(crowd):
+    crowd.store("Never open the hatch beside the kettle")
+    for tokens, query in itertools.product((200, 1_000, 4_000), ("", "where is the kettle?")):
+        block(crowd, query, max_tokens=tokens)
+        made = block(crowd, query, max_tokens=tokens, format="json")
+        written = msgspec.json.encode(made["sections"]).decode()
+        assert tokens / 3 < made["tokens"] <= tokens
+        assert abs(made["tokens"] - estimated_tokens(written)) <= 1
 
 
 def test_more_standing_memories_than_fit_leave_room_for_the_answer(crowd):
