@@ -15,6 +15,7 @@ from ..memory.records import Outcome
 from ..memory.similarity import fold
 from .names import is_given_name, people
 from .openings import Finder
+from .thesaurus import thesaurus
 from .vocabulary import categories, compiled, cue, each, not_topics, table, words
 
 Signal: TypeAlias = Literal[
@@ -56,6 +57,9 @@ _BARE_ANSWER: Final = r"(?:(?:{bare}|{~bare})[\s,.!。，！]*)+"
 _NAMING: Final = ("named", "called", "agent_named", "intro", "introduced", "just")
 _ONLY_CALLED: Final = rf"(?i:{{just}}) {_NAME} (?i:{{is_fine}})\b"
 _NEARBY: Final = 40
+# The concepts of what somebody is by their work, family or studies, and where a text names it.
+_ROLES: Final = frozenset({"profession", "parent", "pupil"})
+_WORDS_OF_ROLE: Final = 3
 
 
 def signals_of(sentence: str) -> frozenset[Signal]:
@@ -142,7 +146,9 @@ def names_told(text: str) -> dict[str, str]:
     elif not name and (met := compiled(_INTRODUCED % "introduced").match(text)):
         first, after = met["name"].split()[0], fold(text[met.end() :]).lstrip(" ,.")
         in_passing = cue("aside").pattern.match(after) and first.casefold() not in words("no_names")
-        known = is_given_name(first) or (first[0].isupper() and (called or in_passing))
+        of_self = not says("presents", text[: met.start("name")])
+        beside = called or in_passing or (of_self and _is_role(first, after))
+        known = is_given_name(first) or (first[0].isupper() and beside)
         name = met["name"] if known else ""
     if name:
         result["name"] = name
@@ -150,6 +156,15 @@ def names_told(text: str) -> dict[str, str]:
         others = {"preferred_name": called, "agent_name": _name_after("agent_named", text)}
         result |= {key: name for key, name in others.items() if name and not name[0].islower()}
     return result
+
+
+def _is_role(word: str, following: str) -> bool:
+    """Whether what follows a word that means nothing says who somebody is: "Niamh, mum of two"."""
+    known = thesaurus()
+    if known.codes_of(word) or cue("of_a_place").pattern.fullmatch(word.casefold()):
+        return False
+    opening = " ".join(following.split()[:_WORDS_OF_ROLE])
+    return not _ROLES.isdisjoint(map(known.name_of, known.codes_of(opening)))
 
 
 @cache
