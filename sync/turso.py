@@ -137,10 +137,9 @@ class _Ran(msgspec.Struct, Generic[T]):
 
 
 class _Reply(msgspec.Struct, Generic[T]):
-    """An answer of `/v1/`, or one of `/v2/pipeline`: the second is to the end of the stream."""
+    """An answer: to the statement or batch, and to the end of the stream."""
 
-    result: T | None = None
-    results: tuple[_Ran[T], Any] | None = None
+    results: tuple[_Ran[T], Any]
 
 
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
@@ -152,8 +151,7 @@ _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 class _Client(HttpClient):
     """The library's client, with time-outs, a bounded answer, and classified errors.
 
-    It posts to `/v2/pipeline`, and to the paths of the library only on a server that does not know
-    it. The URL keeps its path; without a token no header is sent.
+    It posts to `/v2/pipeline`. The URL keeps its path; without a token no header is sent.
     """
 
     def __init__(
@@ -166,11 +164,9 @@ class _Client(HttpClient):
     ) -> None:
         tracing = aiohttp.TraceConfig()
         tracing.on_connection_reuseconn.append(_note_reuse)
-        self._base = url.rstrip("/")
+        self._url = f"{url.rstrip('/')}/v2/pipeline"
         self._limits = limits
         self._count = count
-        # Whether the server answered to `/v1/`, and not to `/v2/pipeline`.
-        self._is_old = False
         self._session = aiohttp.ClientSession(
             # Brotli, which aiohttp offers where it is installed, takes the server a second a page;
             # and aiohttp unpacks each of an answer's thousands of pieces by itself.
@@ -191,9 +187,9 @@ class _Client(HttpClient):
         pairs = [(statement.sql, statement.args) for statement in statements]
         if len(pairs) == 1:
             # A transaction without more; and sqld says clearly if its answer is too long.
-            step = await self._run("execute", {"stmt": _stmt_to_proto(*pairs[0])})
+            step = await self._call("execute", {"stmt": _stmt_to_proto(*pairs[0])})
             return [_result(step)]
-        batch = await self._run("batch", {"batch": _batch_to_proto(list(pairs))})
+        batch = await self._call("batch", {"batch": _batch_to_proto(list(pairs))})
         for error in batch.step_errors:
             if error is not None:
                 raise _error_from_proto(error)
@@ -202,26 +198,13 @@ class _Client(HttpClient):
             raise ValueError("results are missing")
         return [_result(step) for step in steps]
 
-    async def _run(self, kind: str, request: Any) -> Any:
+    async def _call(self, kind: str, request: Any) -> Any:
         # Closing the stream ends a transaction that a failure has left open.
-        requests = [{"type": kind, **request}, {"type": "close"}]
-        ways = [("v2/pipeline", {"requests": requests}), (f"v1/{kind}", request)]
-        way, other = reversed(ways) if self._is_old else ways
-        try:
-            return await self._call(kind, *way)
-        except _Answer as error:
-            if error.status != 404:
-                raise
-        answer = await self._call(kind, *other)
-        self._is_old = not self._is_old
-        return answer
-
-    async def _call(self, kind: str, path: str, request_body: Any) -> Any:
-        body = msgspec.json.encode(request_body)
+        body = msgspec.json.encode({"requests": [{"type": kind, **request}, {"type": "close"}]})
         while True:
             call = SimpleNamespace(reused=False)
             try:
-                return await self._once(kind, path, body, call)
+                return await self._once(kind, body, call)
             except TimeoutError:
                 raise
             except aiohttp.ClientConnectionError:
@@ -230,10 +213,10 @@ class _Client(HttpClient):
                 if not call.reused:
                     raise
 
-    async def _once(self, kind: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
+    async def _once(self, kind: str, body: bytes, call: SimpleNamespace) -> Any:
         async with self._session.request(
             "POST",
-            f"{self._base}/{path}",
+            self._url,
             # Sent in pieces: a long body would hold up the event loop.
             data=BytesIO(body),
             headers={"Content-Type": "application/json"},
@@ -281,10 +264,7 @@ def _decoded(
     """What the statements returned; `_Answer` for an error."""
     if response.status < 300:
         with suppress(msgspec.DecodeError, RecursionError):
-            reply = decoder.decode(content)
-            result = reply.results[0].response.result if reply.results else reply.result
-            if result is not None:
-                return result
+            return decoder.decode(content).results[0].response.result
     raise _error(response, content)
 
 
@@ -296,11 +276,9 @@ def _error(response: aiohttp.ClientResponse, content: bytes) -> _Answer:
         answer = None
     if isinstance(answer, dict):
         status = None
-        if response.status < 300 and "result" in answer:
-            raise made("not_json", "the answer does not come from a database")
         if response.status < 300 and "results" in answer:
             answer = answer["results"][0]["error"]
-            # Without a code it is a fault of the server, which `/v1/` would report with 500.
+            # Without a code it is a fault of the server.
             status = None if answer.get("code") else 500
         message = str(answer.get("message") or answer.get("error") or "")
         return _Answer(message, str(answer.get("code") or ""), response, status)
