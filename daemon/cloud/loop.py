@@ -59,13 +59,9 @@ class AgentLocal:
         return await self.read(outbox.cursor)
 
     async def pending(
-        self,
-        kinds: frozenset[str] | None,
-        limit: int,
-        max_bytes: int,
-        after: tuple[str, str] | None = None,
+        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
     ) -> list[Pending]:
-        return await self.read(lambda db: outbox.pending(db, kinds, limit, max_bytes, after))
+        return await self.read(lambda db: outbox.pending(db, kinds, limit, max_bytes))
 
     async def taken(self, rows: Sequence[Pending], cursor: Cursor) -> None:
         while len(rows) > self.rows_at_once:

@@ -99,8 +99,6 @@ class Transaction(msgspec.Struct, eq=False):
     enforce_tree: bool = False
     enforce_hot: bool = False
     keep_category: str | None = None  # the category that the tree's caps must leave alone
-    # The ids of new memories by the stems of their words.
-    new_by_term: dict[str, list[str]] = {}
     unindexed: list[IndexEntry] = []  # new memories that are not in the full text yet
     # Changes that are not of content: digests of state files, rows that the replica has taken.
     aside: int = 0

@@ -10,14 +10,13 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from ...language.comparison import contradicts, is_duplicate
-from ...language.facets import content_terms
-from ...language.normal_form import LONGEST, is_interchangeable, negations
+from ...language.normal_form import is_interchangeable, negations
 from ...language.replacing import may_be_replaced, terms_to_look_up
 from ...memory.indexing import index_text
 from ...memory.records import DEFAULT_CATEGORY, Memory, is_outside, outranks
@@ -145,23 +144,20 @@ def insert(tx: Transaction, memory: Memory, *, file_alike: bool = False) -> Inse
     """
     # Imported ones have the time of their source, and replace nothing that is dated after it.
     ahead_of = memory.updated_at if memory.created_at == memory.updated_at else math.inf
-    older = contradicted_by(tx.db, memory, tx.new_by_term, ahead_of=ahead_of)
+    memory_rows.index_new(tx)
+    older = contradicted_by(tx.db, memory, ahead_of=ahead_of)
     older = [other for other in older if not outranks(other, memory)]
     if file_alike and older and memory.category == DEFAULT_CATEGORY:
         memory = msgspec.structs.replace(memory, category=older[0].category)
     inserted = Inserted(memories.add(tx, memory), tuple(older))
     for other in older:
         merging.mark_superseded(tx, other, memory)
-    if memory.position is None and len(memory.text) <= LONGEST:
-        for stem in content_terms(memory.text):
-            tx.new_by_term.setdefault(stem, []).append(memory.id)
     return inserted
 
 
 def contradicted_by(
     db: sqlite3.Connection,
     memory: Memory,
-    new: Mapping[str, Sequence[str]] = {},
     *,
     retiring: Collection[str] = (),
     ahead_of: float = math.inf,
@@ -169,17 +165,16 @@ def contradicted_by(
     """The current memories that a later one contradicts, newest first.
 
     Only the texts that share rare words with it are compared, 20 at most. Turns of conversations
-    contradict nothing and are not contradicted. `new` are the ids of memories that the index does
-    not have yet, by the stems of their words; `retiring` those whose marks no longer count, since
-    they are to be merged. What is dated after `ahead_of` counts as stored before.
+    contradict nothing and are not contradicted. `retiring` are the ids of those whose marks no
+    longer count, since they are to be merged. What is dated after `ahead_of` counts as stored
+    before. New memories of the same transaction must be indexed: `index_new`.
     """
     terms, any_of = terms_to_look_up(memory.text) if memory.position is None else ([], False)
     if not terms:
         return []
     with_all = " ".join(f'"{term}"' for term in terms)
     rows = _with_any(db, terms) if any_of else _rows_with(db, with_all)
-    keys = [key for term in terms for stem in content_terms(term) for key in new.get(stem, ())]
-    candidates = _current(db, rows, keys[-_COMPARED:], memory, retiring, ahead_of)
+    candidates = _current(db, rows, memory, retiring, ahead_of) if rows else []
     similar = [row for row, text in candidates if may_be_replaced(text, memory.text, any_of)]
     older = at_rows(db, similar) if similar else {}
     return [older[row] for row in similar if contradicts(older[row], memory)]
@@ -206,20 +201,16 @@ def _rows_with(db: sqlite3.Connection, words: str) -> list[int]:
 def _current(
     db: sqlite3.Connection,
     rows: Sequence[int],
-    keys: Sequence[str],
     newer: Memory,
     retiring: Collection[str],
     ahead_of: float,
 ) -> list[tuple[int, str]]:
-    """The rows and texts of the current memories with these rows or ids, newest first."""
-    if not rows and not keys:
-        return []
+    """The rows and texts of the current memories among these rows, newest first."""
     return db.execute(
-        "SELECT row, text FROM memories WHERE (row IN (SELECT value FROM json_each(?))"
-        " OR id IN (SELECT value FROM json_each(?)))"
+        "SELECT row, text FROM memories WHERE row IN (SELECT value FROM json_each(?))"
         f" AND {_CURRENT} AND id <> ? ORDER BY row DESC LIMIT {_COMPARED}",
         (
-            *(to_json(rows), to_json(keys), to_json([*retiring])),
+            *(to_json(rows), to_json([*retiring])),
             *(newer.created_at, ahead_of, newer.updated_at, newer.id),
         ),
     ).fetchall()
