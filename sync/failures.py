@@ -138,7 +138,7 @@ _BY_WORDS: Final = {
     # The only message of sqld about a batch whose answer exceeds its limit.
     "could not execute batch": "too_large",
     "invalid utf-8 sequence": "damaged",
-    # What the triggers of a sealed replica say (`sync/sealing/roster.py`).
+    # What the triggers of a sealed replica say (`sync/sealing/keyring.py`).
     "replica is sealed": "sealed",
     "key of this epoch is no longer used": "key_missing",
 }

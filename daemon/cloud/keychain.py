@@ -17,10 +17,9 @@ import msgspec
 
 from thermocline.sync import Heads, KeyMissing, Remote, Replica
 from thermocline.sync.ports import rows_of
-from thermocline.sync.sealing import keyring, roster, sealed_file
+from thermocline.sync.sealing import keyring, sealed_file
 from thermocline.sync.sealing.cipher import Unsealable, decode, encode, public_key, unwrap, wrap
-from thermocline.sync.sealing.keyring import Keyring, RosterEntry
-from thermocline.sync.sealing.roster import KeyHolder
+from thermocline.sync.sealing.keyring import KeyHolder, Keyring, RosterEntry
 from thermocline.sync.sealing.sealed_file import UnsealedFile
 from thermocline.sync.sealing.sealed_rows import SealedRows, agent_of
 
@@ -123,12 +122,12 @@ class Keychain:
             ring = change(self.needed())
             if remote is not None:
                 try:
-                    ring = await roster.publish(remote, ring, self._holder())
+                    ring = await keyring.publish(remote, ring, self._holder())
                 except KeyMissing:
                     # Another device has begun an epoch, perhaps at the same time.
-                    ring = await roster.learn(remote, self.needed(), self._holder())
+                    ring = await keyring.learn(remote, self.needed(), self._holder())
                     await self._take(ring)
-                    ring = await roster.publish(remote, change(ring), self._holder())
+                    ring = await keyring.publish(remote, change(ring), self._holder())
             await self._take(ring)
 
     async def take(self, ring: Keyring) -> None:
@@ -148,7 +147,7 @@ class Keychain:
 
         Missing are devices of which this one cannot tell; 0: the remote has no keys.
         """
-        listed, ring = await roster.read(remote), self.ring
+        listed, ring = await keyring.read_roster(remote), self.ring
         present = max((each.epoch for each in listed), default=0)
         if ring is None:
             return present, {}
@@ -159,7 +158,7 @@ class Keychain:
 
     async def entries(self, remote: Remote) -> list[RosterEntry]:
         """The keys on a remote for each device and the recovery key, whoever put them there."""
-        return await roster.read(remote)
+        return await keyring.read_roster(remote)
 
     def opens(self, entries: Sequence[RosterEntry]) -> bool:
         """Whether this device has the latest of the keys that are in these entries."""
@@ -213,13 +212,13 @@ class Keychain:
 
     async def publish(self, remote: Remote) -> None:
         async with self._changing:
-            ring = await roster.publish(remote, self.needed(), self._holder())
+            ring = await keyring.publish(remote, self.needed(), self._holder())
             assert self._stored is not None
             await self._store(msgspec.structs.replace(self._stored, ring=ring, is_published=True))
 
     async def learn(self, remote: Remote) -> None:
         async with self._changing:
-            await self._take(await roster.learn(remote, self.needed(), self._holder()))
+            await self._take(await keyring.learn(remote, self.needed(), self._holder()))
 
     def switching(self, agents: set[str]) -> set[str]:
         """Those of some agents whose replicas may have unsealed rows that are to be taken in."""

@@ -6,3 +6,5 @@ from typing import Final
 KIND: Final = "sealed"
 # A sealed file begins so.
 FILE_MAGIC: Final = b"thermocline sealed\n"
+# No agent has a name that begins so; nor has a version of a row.
+MARK: Final = "="

@@ -31,13 +31,11 @@ from ..row_format import (
     has_valid_clocks,
 )
 from ..rows import Stamp, version_of
-from . import KIND
+from . import KIND, MARK
 from .cipher import NameDigest, Unsealable, decode, derive, encode, seal, unseal
 from .keyring import Keyring
 from .packing import pack, unpack
 
-# No agent has a name that begins so; nor has a version of a row.
-MARK: Final = "="
 _DAY: Final = 86_400_000 << COUNTER_BITS
 # The digits of the version that are a part of the nonce.
 _DIGITS: Final = 8

@@ -20,7 +20,7 @@ from thermocline.sync import (
     SyncError,
     TryLater,
 )
-from thermocline.sync.sealing import pairing, roster
+from thermocline.sync.sealing import keyring, pairing
 from thermocline.sync.sealing.keyring import Keyring, entry, new_keyring
 
 
@@ -50,7 +50,7 @@ async def retire(member: Sealed, name: str) -> None:
     """As the daemon does."""
     assert member.keys is not None
     ring = member.ring.next(retired=name)
-    member.keys.ring = await roster.publish(member.remote, ring, member.keys.holder)
+    member.keys.ring = await keyring.publish(member.remote, ring, member.keys.holder)
     await member.replica.retire(name, START)
 
 
@@ -77,7 +77,7 @@ def epochs(remote: MemoryRemote) -> list[int]:
 async def test_a_device_that_was_not_told_of_an_epoch_cannot_write_with_the_old_key(remote):
     one, two, lost = await members(remote, "one", "two", "lost")
     assert two.keys is not None
-    await roster.publish(remote, one.ring.next(retired="lost"), one.keys.holder)  # type: ignore[union-attr]
+    await keyring.publish(remote, one.ring.next(retired="lost"), one.keys.holder)  # type: ignore[union-attr]
     two.store("written with the key that the lost device has")
     cursor = await two.local.cursor()
     with pytest.raises(KeyMissing):
@@ -107,7 +107,7 @@ async def test_a_device_that_the_remote_invents_gets_no_key(remote):
     [one] = await members(remote, "one")
     spy = DeviceKeys("spy", new_keyring())
     # It knows every public key, and may copy and sign with keys of its own.
-    [own] = await roster.read(remote)
+    [own] = await keyring.read_roster(remote)
     forged = [
         entry(spy.ring, "spy", spy.holder.public),
         msgspec.structs.replace(own, device="copied"),
@@ -119,7 +119,7 @@ async def test_a_device_that_the_remote_invents_gets_no_key(remote):
             *(each.device, each.public, each.wrapped, each.tag),
         )
     await retire(one, "nobody")
-    assert [each.device for each in await roster.read(remote)] == ["one"]
+    assert [each.device for each in await keyring.read_roster(remote)] == ["one"]
     await one.sync()
 
 
@@ -145,16 +145,16 @@ async def test_two_devices_that_retire_at_the_same_time_agree(remote):
     first, second = one.ring.next(retired="x"), two.ring.next(retired="y")
     assert one.keys is not None
     assert two.keys is not None
-    one.keys.ring = await roster.publish(remote, first, one.keys.holder)
+    one.keys.ring = await keyring.publish(remote, first, one.keys.holder)
     with pytest.raises(KeyMissing):
-        await roster.publish(remote, second, two.keys.holder)
-    two.keys.ring = await roster.learn(remote, two.ring, two.keys.holder)
-    two.keys.ring = await roster.publish(remote, two.ring.next(retired="y"), two.keys.holder)
+        await keyring.publish(remote, second, two.keys.holder)
+    two.keys.ring = await keyring.learn(remote, two.ring, two.keys.holder)
+    two.keys.ring = await keyring.publish(remote, two.ring.next(retired="y"), two.keys.holder)
     two.store("with the key of both")
     await two.sync()
     await one.sync()
     assert one.ring == two.ring
-    assert {each.device for each in await roster.read(remote)} == {"one", "two"}
+    assert {each.device for each in await keyring.read_roster(remote)} == {"one", "two"}
 
 
 async def test_a_replica_that_was_set_back_to_an_earlier_epoch_gets_the_later_keys(remote):
@@ -169,7 +169,7 @@ async def test_a_replica_that_was_set_back_to_an_earlier_epoch_gets_the_later_ke
         member.restart()
         await member.sync()
     assert one.ring.epoch == two.ring.epoch == 2
-    assert {each.device for each in await roster.read(remote)} == {"one", "two"}
+    assert {each.device for each in await keyring.read_roster(remote)} == {"one", "two"}
     assert one.texts == two.texts >= {"later"}
     assert set(epochs(remote)) == {2}
 
@@ -249,7 +249,7 @@ async def test_keys_that_somebody_removed_are_there_again_after_a_day(remote):
     for member in (one, two):
         member.now += 90_000
         await member.sync()
-    assert {each.device for each in await roster.read(remote)} == {"one", "two"}
+    assert {each.device for each in await keyring.read_roster(remote)} == {"one", "two"}
 
 
 async def test_a_row_of_a_key_that_no_device_is_given_says_that_it_was_made_up(remote):
@@ -270,7 +270,7 @@ async def test_of_two_devices_that_seal_at_the_same_time_one_is_told_to_join(rem
         with pytest.raises(KeyMissing, match="does not have the key") as missing:
             await other.sync()
         assert "thermocline join" in missing.value.hint
-        assert [each.device for each in await roster.read(remote)] == ["one"]
+        assert [each.device for each in await keyring.read_roster(remote)] == ["one"]
 
 
 async def test_a_code_that_nobody_confirms_is_over_after_ten_minutes_on_both_devices(

@@ -42,7 +42,7 @@ from thermocline.sync.failures import TryLater
 from thermocline.sync.ports import pages
 from thermocline.sync.replica import MOST_BYTES
 from thermocline.sync.rows import digest
-from thermocline.sync.sealing import roster
+from thermocline.sync.sealing import keyring
 
 DAY = 86_400.0
 LARGE = 5_000_000
@@ -501,7 +501,7 @@ async def test_sealing_anew_and_pruning_read_few_rows_however_many_there_are(sql
     used.clear()
     assert await member.replica.prune(START) == 0
     assert sum(usage.rows_read for usage in used) < 5
-    keys.ring = await roster.publish(server, keys.ring.next(), keys.holder)
+    keys.ring = await keyring.publish(server, keys.ring.next(), keys.holder)
     used.clear()
     assert await member.replica.reseal() == 1500
     assert sum(usage.rows_read for usage in used) < 5 * 1500
