@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from ..client.caller import Caller
-from ..client.calls import Calls
+from ..client.client import Calls
 from ..client.errors import ClientError
 from ..config import Settings, load
 from ..errors import ConfigInvalid

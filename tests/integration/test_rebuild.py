@@ -19,8 +19,8 @@ from store_parts import settled
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.importers.intake import Intake
-from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
+from thermocline.daemon.importers.takeover import salvage
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits
 from thermocline.daemon.store.agent_paths import AgentPaths

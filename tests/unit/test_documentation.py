@@ -17,7 +17,7 @@ from thermocline.daemon.api.openapi import all_routes
 from thermocline.daemon.cli.main import main, split
 from thermocline.daemon.cli.usage import parse
 from thermocline.daemon.cli.verbs import VERBS, load
-from thermocline.daemon.client.calls import Calls, Method
+from thermocline.daemon.client.client import Calls, Method
 from thermocline.daemon.config import load as load_config
 from thermocline.daemon.operations import OPERATIONS
 from thermocline.daemon.runtime import VERSION
