@@ -80,8 +80,6 @@ class Exchange:
         self._urgent = urgent
         self._now = now
         self._room = self._most_room = MOST_BYTES
-        # How many rows a push is likely to carry: the others would be read again for the next.
-        self._rows = MOST_ROWS
         self._width = PAGE_ROWS
         self._pruned_at = float("-inf")
         self.unsealed = unsealed
@@ -225,13 +223,11 @@ class Exchange:
             # Two devices with the same id cannot be told apart: this one takes another first.
             if result.copied or small > _MOST_SMALL_PUSHES:
                 return True
-            pending = await self._local.pending(kinds, self._rows, self._room)
+            pending = await self._local.pending(kinds, MOST_ROWS, self._room)
             if not pending:
                 return True
             small += len(pending) < _SMALL_ROWS
             batch = await self._sendable(pending, result)
-            more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
-            self._rows = more if len(batch) == len(pending) else max(1, len(batch))
             if batch:
                 head = await self._push(batch, cursor, result)
                 if head.epoch != cursor.epoch:
