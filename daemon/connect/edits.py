@@ -22,6 +22,7 @@ _COPY: Final = ".before-thermocline"
 _BEGIN: Final = "<!-- thermocline:connect:begin -->"
 _END: Final = "<!-- thermocline:connect:end -->"
 _MOST: Final = 8 << 20
+_EMPTY: Final = frozenset({"", "{}"})
 # The places of what is ours in a list of a JSON file, each with what is there.
 _Places: TypeAlias = list[tuple[tuple[Any, ...], Any]]
 _Ours: TypeAlias = Callable[[Sequence[Any]], _Places]
@@ -79,10 +80,15 @@ class Change(msgspec.Struct, frozen=True):
             OSError: it cannot be written; the file is as it was.
         """
         path = Path(os.path.realpath(self.path))
-        empty = not self.after or self.after.strip() in {"", "{}"}
-        if not empty:
+        after = self.after
+        if after is None or after.strip() in _EMPTY:
+            earlier = _earlier(path)
+            # A file that was there before stays, as empty as it was.
+            after = earlier if (earlier or "").strip() in _EMPTY else after
+        new = None
+        if after is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        new = None if empty else atomic.Replacement(path, (self.after or "").encode(), _mode(path))
+            new = atomic.Replacement(path, after.encode(), _mode(path))
         try:
             if new is not None:
                 new.sync_alone()
@@ -99,7 +105,7 @@ class Change(msgspec.Struct, frozen=True):
             raise
         if path.parent.is_dir():
             atomic.sync_folder(path.parent)
-        if undo and copy is not None and _read(copy) == self.after:
+        if undo and copy is not None and _read(copy) == after:
             copy.unlink()
         return copy if copy is not None and copy.exists() else None
 
@@ -174,6 +180,12 @@ def _copy_of(path: Path) -> Path | None:
     return numbered[max(numbered)] if numbered else None
 
 
+def _earlier(path: Path) -> str | None:
+    """The text of the last copy of a file, whose links are followed."""
+    copy = _copy_of(Path(os.path.realpath(path)))
+    return None if copy is None else _read(copy)
+
+
 def _mode(path: Path) -> int:
     try:
         return stat.S_IMODE(path.stat().st_mode)
@@ -212,8 +224,7 @@ def member(path: Path, keys: Sequence[str], value: Any, *, shared: bool = False)
             return jsonc.remove(text, keys)
         if _at(text, keys) != value:
             return text
-        copy = _copy_of(Path(os.path.realpath(path)))
-        earlier = None if copy is None else _at(_read(copy) or "", keys)
+        earlier = _at(_earlier(path) or "", keys)
         is_theirs = earlier is not None and earlier != value
         return jsonc.put(text, keys, earlier) if is_theirs else jsonc.remove(text, keys)
 
@@ -264,11 +275,20 @@ def hooks(
             text = _with_item(text, ("hooks", event), dict(group), _our_groups)
         return text
 
-    def leave(text: str) -> str:
+    def leave(there: str) -> str:
+        text = there
         events = _at(text, ("hooks",))
         for event in events if isinstance(events, Mapping) else ():
             text = _without_items(text, ("hooks", event), _our_groups)
-        return "" if jsonc.load(text) == head else text
+        if text == there:
+            return there
+        earlier = _earlier(path)
+        if earlier is None:
+            return "" if jsonc.load(text) == head else text
+        for name in head or ():
+            if _at(earlier, (name,)) is None:
+                text = jsonc.remove(text, (name,))
+        return text
 
     return Edit(path, enter, leave)
 
@@ -355,7 +375,6 @@ def replacement(path: Path, text: str, mark: str) -> Edit:
     def leave(there: str) -> str:
         if mark not in there:
             return there
-        copy = _copy_of(Path(os.path.realpath(path)))
-        return (_read(copy) if copy is not None else None) or there
+        return _earlier(path) or there
 
     return Edit(path, lambda _: text, leave, only_existing=True)

@@ -60,6 +60,31 @@ def test_a_client_is_connected_once_and_taken_out_without_a_trace(home, client):
     assert "not connected" in out(client, "--undo", "--yes")
 
 
+@pytest.mark.parametrize(
+    ("file", "client"),
+    [(".cursor/hooks.json", "cursor"), (".cursor/mcp.json", "cursor"),
+     (".claude/settings.json", "claude-code"), (".codex/AGENTS.md", "codex")],
+)  # fmt: skip
+@pytest.mark.parametrize("text", ["", "{}", "{}\n", '{"version": 1}\n'])
+def test_a_file_that_said_nothing_is_as_it_was_after_an_undo(home, client, file, text):
+    (home / file).parent.mkdir()
+    (home / file).write_text(text)
+    out(client, "--instructions", "--yes") if file.endswith(".md") else out(client, "--yes")
+    assert (home / file).read_text() != text
+    out(client, "--undo", "--yes")
+    assert tree(home) == {file: text}
+
+
+def test_a_version_that_cursors_hooks_did_not_have_goes_with_ours(home):
+    file = home / ".cursor" / "hooks.json"
+    file.parent.mkdir()
+    file.write_text(text := '{"hooks": {"stop": [{"command": "notify"}]}}\n')
+    out("cursor", "--yes")
+    assert json.loads(file.read_text())["version"] == 1
+    out("cursor", "--undo", "--yes")
+    assert tree(home) == {".cursor/hooks.json": text}
+
+
 def test_a_second_way_to_connect_leaves_no_copy_of_a_file_that_is_ours_alone(home):
     out("claude-code", "--yes")
     assert "is connected" in out("--agent-id", "work", "claude-code", "--yes")
