@@ -31,7 +31,7 @@ _MOST_LEVELS: Final = 64
 
 
 class Project:
-    """A project: its folder, and what its file says; without one, or with another word, `on`."""
+    """A project: its folder, and what its file says; without one `on`, with another word `off`."""
 
     __slots__ = ("root", "word")
 
@@ -150,4 +150,4 @@ def _word(path: str) -> str | None:
             word = file.read(64).strip().lower()
     except OSError:
         return None
-    return word if word in WORDS else ON
+    return word if word in WORDS else OFF

@@ -293,6 +293,11 @@ def test_a_project_is_switched_off_and_on(call, agent, tmp_path):
     below.hook(b"", "--project", "on")
     assert not file.exists()
     assert "Kiel" in below.event("UserPromptSubmit", prompt="where does Ana live?")
+    for typo in ("of\n", "", "own memory"):
+        file.write_text(typo)
+        assert below.hook(b"", "--project").stdout.decode().endswith(": off\n")
+        assert below.event("UserPromptSubmit", prompt="where does Ana live?") == ""
+    file.unlink()
     file.mkdir()
     for place in (Path("/proc"), agent.folder):
         refused = Agent(agent.socket, place, agent.name).hook(b"", "--project", "off")
