@@ -108,9 +108,9 @@ class Target:
 def finish(state_dir: Path, *, resume: bool = False) -> None:
     """Finish interrupted swaps: put complete folders into their places, where these are empty.
 
-    A place that is not empty was not set aside yet, or somebody has put it back: it stays, and so
-    does the new folder, for the same command, which calls this with `resume`. To be called before a
-    memory is opened, while no other process can.
+    A place that is not empty was not set aside yet, or somebody has put it back: it stays. The new
+    folder stays for the same command, which calls this with `resume`; a daemon removes it. To be
+    called before a memory is opened, while no other process can.
     """
     agents = state_dir / "agents"
     try:
@@ -127,6 +127,11 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
         if not resume:
             # From now on a restored memory is in use: the same command does not skip it.
             atomic.remove(agents / RUN_FILE)
+            for folder in agents.glob(f".*{_STAGED}"):
+                agent = folder.stem[1:]
+                # What the memory in use forgets stays in no copy.
+                if is_agent(agent) and Target(state_dir, agent, ()).is_taken():
+                    shutil.rmtree(folder)
     except OSError as error:
         _log.warning("cannot finish an interrupted restore: %s", error)
 

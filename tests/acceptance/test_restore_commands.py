@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -255,6 +256,17 @@ def test_a_person_waits_five_minutes_unless_told_otherwise(tmp_path):
     os.close(ours)
     assert re.search(r"waiting for the replica, for up to (2\d\d|300) s \(Ctrl-C", told)
     assert "the replica: cannot reach the remote" in run(*words, "--wait", "0", code=4)[1]
+
+
+def test_a_daemon_removes_the_unfinished_restore_of_a_memory_that_is_in_use(daemon):
+    with daemon.client("busy") as client:
+        client.store("Ana lives in Kiel")
+    daemon.stop()
+    agents = daemon.state / "agents"
+    for agent in ("busy", "lost"):
+        shutil.copytree(agents / "busy", agents / f".{agent}.restoring")
+    daemon.start()
+    assert sorted(path.name for path in agents.glob(".*.restoring")) == [".lost.restoring"]
 
 
 def test_an_archive_is_restored_by_the_same_verb(daemon, tmp_path):
