@@ -42,6 +42,8 @@ _CITED: Final = re.compile(r"(?<!\w)[\"“„«](?:[^\"“”„«»\n ]+ ){2,}[
 _WORD: Final = re.compile(r"[\w']+")
 # Cues of other purposes, and the signals that they are.
 _CUES: Final = {"bygone": "bygone", "rule": "rule", "vital": "vital", "identity": "vital"}
+_HARMFUL: Final = frozenset({"health", "vital"})
+_OVER: Final = frozenset({"was", "has_been", "bygone", "dated", "doubted"})
 _BEFORE: Final = r"(?:(?<!\w)|(?=[,;:.=-]))"
 _BEGIN, _END = r"(?<![\w'])", r"(?![\w'])"
 # What limits the one answer that is asked for: "give me three ideas, no essays".
@@ -98,18 +100,23 @@ def parts_of(text: str) -> Iterator[str]:
 def _odds(sentence: str, least: float) -> float:
     """The logarithm of the odds that a sentence stands, exact if it is greater than `least`."""
     weights = _weights()
+    concepts = [weights.concepts.get(code, 0.0) for code in concepts_in(sentence)]
     # Exact in any order: those of a set differ between processes.
     odds = math.fsum(
         (
             weights.always,
             *(weights.words.get(word, 0.0) for word in words_in(sentence)),
-            *(weights.concepts.get(code, 0.0) for code in concepts_in(sentence)),
+            *concepts,
         )
     )
     # Most sentences end here, and every store waits for it.
     if odds + _MOST_OF_SIGNALS <= least:
         return odds
-    return math.fsum((odds, *(weights.signals.get(name, 0.0) for name in signals(sentence))))
+    names = signals(sentence)
+    if names >= _HARMFUL and names.isdisjoint(_OVER):
+        # "Allergic to eggs": what does harm is of no account.
+        odds -= math.fsum(weight for weight in concepts if weight < 0.0)
+    return math.fsum((odds, *(weights.signals.get(name, 0.0) for name in names)))
 
 
 def words_in(sentence: str) -> frozenset[str]:

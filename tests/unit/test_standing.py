@@ -56,6 +56,8 @@ def test_what_is_taken_and_what_harms_stands_without_a_word_of_rule():
         "type 2 diabetes since 2021",
         "我花生过敏，包里一直带着肾上腺素笔",
         "penicillin gives me hives",
+        "Saoirse is allergic to eggs",
+        "He's allergic to milk",
     ):
         assert is_standing_statement(text), text
     for text in ("took ibuprofen 400 mg, better now", "the recipe needs 500 mg of saffron"):
