@@ -82,7 +82,8 @@ def _contradiction(older: str, newer: str) -> str:
         or _denied_ending(first, other)
         or _changed(first, other)
         or _other_claim(first, other)
-        or replaces(older, newer)
+        # "We use pnpm, never npm" is not about npm.
+        or replaces(_contrast().sub("", older), newer)
     )
     return "" if reason and are_two_beings(older, newer) else reason
 
