@@ -214,6 +214,7 @@ class StoreDamaged(ThermoclineError):
 
 # The process, or the system, may open no more files.
 NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
+FEWER_FILES: Final = "raise the limit of open files (LimitNOFILE), or lower store.max_open_agents"
 
 
 def translate_os(error: OSError, path: Path) -> Unavailable | Conflict:
@@ -240,5 +241,5 @@ def out_of_files(path: Path) -> Unavailable:
     """The error for a file that cannot be opened because too many are."""
     return Unavailable(
         f"cannot open {path}: too many files are open",
-        hint="raise the limit of open files (LimitNOFILE), or lower store.max_open_agents",
+        hint=FEWER_FILES,
     )

@@ -19,6 +19,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import (
+    FEWER_FILES,
+    NO_FILES,
     Conflict,
     InvalidInput,
     StoreDamaged,
@@ -137,15 +139,17 @@ class StateFiles:
                 self._wanted |= wanted
                 if isinstance(error, StoreDamaged):
                     self._damaged(error)
-                why = str(error)
+                why, hint = str(error), "free some space, or make the folder writable"
                 if isinstance(error, OSError):
+                    if error.errno in NO_FILES:
+                        hint = FEWER_FILES
                     # The file tells one agent's problem from another's.
                     why = reason_of(error) + (f": {error.filename}" if error.filename else "")
                 self._context.problems.report(
                     "state_files_behind",
                     self._agent,
                     f"cannot write the state files of '{self._agent}': {why}",
-                    "free some space, or make the folder writable; nothing is lost meanwhile",
+                    f"{hint}; nothing is lost meanwhile",
                 )
                 return False
             self._context.problems.clear("state_files_behind", self._agent)

@@ -91,7 +91,7 @@ def test_that_no_connection_can_be_accepted_is_told_until_one_can(daemon, wire, 
 
 
 def test_two_who_ask_at_once_are_answered_by_a_daemon_that_may_open_no_more_files(
-    daemon, wire, calls_of
+    daemon, wire, calls_of, eventually
 ):
     calls_of(daemon)("POST", "/api/memory/batch", {"memories": MANY})
     assert daemon.process is not None
@@ -100,6 +100,11 @@ def test_two_who_ask_at_once_are_answered_by_a_daemon_that_may_open_no_more_file
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (_open_files(pid), before[1]))
     assert [ask(both) for _ in range(10)] == [[200, 200]] * 10
+    assert call_over(both[0], "default", text="the gate has a new code").status == 201
+    eventually(lambda: "state_files_behind" in codes(both[0]), "no state file can be written")
+    both[0].send(HEALTH)
+    problems = {each["code"]: each["hint"] for each in both[0].answer().body["problems"]}
+    assert "LimitNOFILE" in problems["state_files_behind"]
 
 
 def ask(wires: list[Any]) -> list[int]:
