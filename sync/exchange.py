@@ -80,7 +80,12 @@ class Exchange:
         self._urgent = urgent
         self._now = now
         self._room = self._most_room = MOST_BYTES
+        # How many rows a push is likely to carry: the others would be read again for the next.
+        self._rows = MOST_ROWS
         self._width = PAGE_ROWS
+        # While a large push is under way the next one is read, and the last one recorded.
+        self._ahead: asyncio.Task[list[Pending]] | None = None
+        self._recording: asyncio.Task[None] | None = None
         self._pruned_at = float("-inf")
         self.unsealed = unsealed
         self._has_keys = False
@@ -217,22 +222,50 @@ class Exchange:
     ) -> bool:
         """Receive, send, and receive again, until nothing is left; False: another remote."""
         small = 0
-        while True:
-            if head.seq > cursor.seq:
-                cursor = await self._pull(cursor, head.seq, result)
-            # Two devices with the same id cannot be told apart: this one takes another first.
-            if result.copied or small > _MOST_SMALL_PUSHES:
-                return True
-            pending = await self._local.pending(kinds, MOST_ROWS, self._room)
-            if not pending:
-                return True
-            small += len(pending) < _SMALL_ROWS
-            batch = await self._sendable(pending, result)
-            if batch:
-                head = await self._push(batch, cursor, result)
-                if head.epoch != cursor.epoch:
-                    return False
-                cursor = await self._local.cursor()
+        try:
+            while True:
+                if head.seq > cursor.seq:
+                    await self._until_recorded()
+                    cursor = await self._pull(cursor, head.seq, result)
+                # Two devices with the same id cannot be told apart: this one takes another first.
+                if result.copied or small > _MOST_SMALL_PUSHES:
+                    return True
+                pending = await self._pending(kinds)
+                if not pending:
+                    return True
+                small += len(pending) < _SMALL_ROWS
+                batch = await self._sendable(pending, result)
+                more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
+                self._rows = more if len(batch) == len(pending) else max(1, len(batch))
+                if batch:
+                    if len(batch) >= _SMALL_ROWS:
+                        after = batch[-1].row.key
+                        ahead = self._local.pending(kinds, self._rows, self._room, after)
+                        self._ahead = asyncio.create_task(ahead)
+                    head = await self._push(batch, cursor, result)
+                    if head.epoch != cursor.epoch:
+                        return False
+                    cursor = await self._local.cursor() if self._recording is None else head
+        finally:
+            if self._ahead is not None:
+                self._ahead.cancel()
+                await asyncio.wait([self._ahead])
+                self._ahead = None
+            await self._until_recorded()
+
+    async def _pending(self, kinds: frozenset[str] | None) -> list[Pending]:
+        """The rows to send next: those that were read ahead, then what is left or has changed."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and (rows := await ahead):
+            return rows
+        await self._until_recorded()
+        return await self._local.pending(kinds, self._rows, self._room)
+
+    async def _until_recorded(self) -> None:
+        """Wait until the last push is recorded."""
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            await recording
 
     async def _pull(self, cursor: Cursor, until: int, result: RoundResult) -> Cursor:
         """Apply everything after the cursor, in order, with some pages requested ahead."""
@@ -313,11 +346,18 @@ class Exchange:
                 self._room = max(_LEAST_BYTES, self._room // 2)
             raise
         self._room = min(self._most_room, 2 * self._room)
+        await self._until_recorded()
         if not pushed.signed:
             return await self._replica.renew(pushed.head.epoch)
         if pushed.head == Cursor(cursor.epoch, cursor.seq + len(batch)):
             # No other device has sent anything meanwhile: these rows need not be received again.
-            await self._record_push(batch, () if pushed.complete else batch, pushed.head, result)
+            if pushed.complete and self._ahead is not None:
+                self._recording = asyncio.create_task(self._local.taken(batch, pushed.head))
+                result.sent += len(batch)
+            else:
+                await self._record_push(
+                    batch, () if pushed.complete else batch, pushed.head, result
+                )
         elif pushed.complete:
             # They come back with the rows of other devices, and are then no longer pending.
             result.sent += len(batch)

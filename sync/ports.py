@@ -51,11 +51,16 @@ class Local(Protocol):
         """The position up to which the remote was received."""
 
     async def pending(
-        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
+        self,
+        kinds: frozenset[str] | None,
+        limit: int,
+        max_bytes: int,
+        after: tuple[str, str] | None = None,
     ) -> list[Pending]:
         """Rows that the remote lacks, always in the same order; at least one, if any.
 
-        `max_bytes` are those of their JSON; a single row may be larger.
+        `max_bytes` are those of their JSON; a single row may be larger. With `after` only those
+        behind the row with this kind and id.
         """
 
     async def taken(self, rows: Sequence[Pending], cursor: Cursor) -> None:

@@ -59,9 +59,13 @@ class AgentLocal:
         return await self.read(outbox.cursor)
 
     async def pending(
-        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
+        self,
+        kinds: frozenset[str] | None,
+        limit: int,
+        max_bytes: int,
+        after: tuple[str, str] | None = None,
     ) -> list[Pending]:
-        return await self.read(lambda db: outbox.pending(db, kinds, limit, max_bytes))
+        return await self.read(lambda db: outbox.pending(db, kinds, limit, max_bytes, after))
 
     async def taken(self, rows: Sequence[Pending], cursor: Cursor) -> None:
         while len(rows) > self.rows_at_once:

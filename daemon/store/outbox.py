@@ -35,16 +35,22 @@ def follow(tx: Transaction, cursor: Cursor) -> None:
 
 
 def pending(
-    db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int, max_bytes: int
+    db: sqlite3.Connection,
+    kinds: frozenset[str] | None,
+    limit: int,
+    max_bytes: int,
+    after: tuple[str, str] | None = None,
 ) -> list[Pending]:
     """Rows that the replica does not have; as for `Local`."""
     condition, names = "", sorted(kinds or ())
     if kinds is not None:
         condition = f"AND kind IN ({', '.join('?' * len(names))})"
+    if after is not None:
+        condition += " AND (kind, id) > (?, ?)"
     waiting = db.execute(
         f"SELECT kind, id, seen FROM outbox WHERE refused IS NULL {condition}"
         " ORDER BY kind, id LIMIT ?",
-        (*names, limit),
+        (*names, *(after or ()), limit),
     ).fetchall()
     pendings: list[Pending] = []
     room, as_of = max_bytes, meta.clock_state(db).changes

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from faulty_remote import Fault, FaultyRemote
-from memory_sides import AGENT, START, Member
+from memory_sides import AGENT, START, Member, MemoryLocal
 from sealing import DeviceKeys, owner
 
 from thermocline.sync import (
@@ -174,28 +174,67 @@ async def test_writers_at_the_same_time_lose_nothing(remote):
         assert {f"by{number}" for number in range(4)} <= set(row.data)
 
 
-class ThirdPushFails:
-    """A remote that is out of reach for the third push."""
+class Slow:
+    """A remote whose answers to pushes wait until the device has done something meanwhile."""
 
-    def __init__(self, inner: Remote) -> None:
+    def __init__(self, inner: Remote, local: MemoryLocal) -> None:
         self.inner = inner
         self.pushed = 0
+        # The numbers of the pushes that are answered once the device has read or recorded another.
+        self.await_read: set[int] = set()
+        self.await_recorded: set[int] = set()
+        self.fails_at = 0
+        self._read, self._recorded = asyncio.Event(), asyncio.Event()
+        self._pending, self._taken = local.pending, local.taken
+        local.pending = self._reads  # type: ignore[method-assign]
+        local.taken = self._records  # type: ignore[method-assign]
 
     async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
-        self.pushed += len(statements) == 3
-        if self.pushed == 3:
-            self.pushed += 1
+        if len(statements) != 3:
+            return await self.inner.batch(statements)
+        self.pushed += 1
+        if self.pushed == self.fails_at:
             raise TryLater("offline")
+        self._read.clear()
+        self._recorded.clear()
+        async with asyncio.timeout(10):
+            if self.pushed in self.await_read:
+                await self._read.wait()
+            if self.pushed in self.await_recorded:
+                await self._recorded.wait()
         return await self.inner.batch(statements)
 
     async def close(self) -> None:
         await self.inner.close()
 
+    async def _reads(self, *args: Any) -> list[Pending]:
+        rows = await self._pending(*args)
+        self._read.set()
+        return rows
+
+    async def _records(self, rows: Sequence[Pending], cursor: Cursor) -> None:
+        await self._taken(rows, cursor)
+        self._recorded.set()
+
+
+async def test_while_a_large_push_is_under_way_the_next_is_read_and_the_last_recorded(remote):
+    one = Numbered("one", remote)
+    one.store(*range(7000))
+    slow = Slow(remote, one.local)
+    one.replica.remote = slow
+    slow.await_read, slow.await_recorded = {1, 2, 3}, {2, 3}
+    assert (await one.sync()).sent == 7000
+    assert slow.pushed == 4
+    assert not one.local.outbox
+    assert await one.local.cursor() == await one.replica.head()
+
 
 async def test_a_push_that_fails_leaves_what_was_pushed_before_it_recorded(remote):
     one = Numbered("one", remote)
     one.store(*range(5000))
-    one.replica.remote = ThirdPushFails(remote)
+    slow = Slow(remote, one.local)
+    one.replica.remote = slow
+    slow.fails_at = 3
     with pytest.raises(TryLater):
         await one.sync()
     left = len(one.local.outbox)
