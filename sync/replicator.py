@@ -112,7 +112,7 @@ class Replicator:
     at once; `on_state` is called with each new state, `done` with each round. `hold_seconds` gives
     the time for which rounds are held back; `sync` is not.
 
-    Polls are rarer while neither side changes.
+    Polls are rarer while neither side changes; after an outage the first is at a random moment.
     """
 
     def __init__(  # noqa: PLR0913 - its collaborators
@@ -151,6 +151,8 @@ class Replicator:
         self._polled_at = self._missed_at = float("-inf")
         self._active_at = asyncio.get_running_loop().time()
         self._signed_at = float("-inf")
+        # The failure of the last round that waited in vain for an answer.
+        self._timeout: TryLater | None = None
         self.state = State()
         # Whether another device uses this device's id.
         self.copied = False
@@ -241,14 +243,18 @@ class Replicator:
     async def _once(
         self, *, urgent_only: bool, heartbeat: bool = False, shared: bool = False
     ) -> RoundResult:
+        timeout = self._timeout
         async with self._lock:
+            if self._timeout is not None and self._timeout is not timeout:
+                # Whoever waited for that round would wait as long once more.
+                raise self._timeout
             clock = asyncio.get_running_loop().time()
             interval = poll_interval(self._timing.poll_seconds, clock - self._active_at)
             self._urgent_at = None
             if not urgent_only:
                 self._change_at = None
                 self._polled_at, self._poll_at = clock, clock + interval
-            before = self.state.phase
+            before, is_outage = self.state.phase, bool(self.state.error)
             self._set_state(phase="working")
             started = time.perf_counter()
             heartbeat |= clock - self._signed_at > _HEARTBEAT_SECONDS
@@ -261,6 +267,8 @@ class Replicator:
                 )
             except BaseException as error:
                 self._set_state(phase=before)
+                if isinstance(error, TryLater) and error.code == "timeout":
+                    self._timeout = error
                 if isinstance(error, SyncError):
                     self._note(started, error=error.code, message=error.message)
                 raise
@@ -272,7 +280,9 @@ class Replicator:
             if result.sent or result.received:
                 self._active_at, interval = clock, self._timing.poll_seconds
             if not urgent_only:
-                self._poll_at = min(self._poll_at, clock - age + interval)
+                # Other devices were cut off too: their polls must not come all at once.
+                share = self._random.uniform(0.5, 1.0) if is_outage else 1.0
+                self._poll_at = min(self._poll_at, clock - age + share * interval)
             self._succeeded(result)
             return result
 

@@ -122,6 +122,18 @@ async def test_the_critical_state_is_sent_long_before_all_else(run, remote):
     assert not one.replicator.pending
 
 
+async def test_a_call_during_a_round_that_is_never_answered_waits_one_timeout(run):
+    timeout = asyncio.Event()
+    one = run(plan=[Fault("before", timeout.wait, lambda: TryLater("timeout"))])
+    await until(lambda: one.remote.batches == 1, "a round waits")
+    call = asyncio.create_task(one.replicator.sync())
+    await asyncio.sleep(0)
+    timeout.set()
+    with pytest.raises(TryLater, match="cannot wait longer"):
+        await call
+    assert (await one.replicator.sync()).sent == 0
+
+
 @pytest.mark.parametrize(
     ("error", "seconds"),
     [(TryLater("throttled", retry_after=120.0), 120.0), (QuotaSpent("quota"), 3600.0)],
@@ -175,6 +187,15 @@ async def test_polls_are_rarer_while_nothing_changes_and_frequent_again_after_a_
 )  # fmt: skip
 def test_the_longest_interval_of_polls_is_thirty_times_the_shortest(shortest, quiet, interval):
     assert poll_interval(shortest, quiet) == pytest.approx(interval)
+
+
+async def test_after_an_outage_devices_that_lost_it_together_poll_at_different_times(run):
+    devices = [run(str(number), plan=[Fault("before")], poll_seconds=1000.0) for number in range(9)]
+    for device in devices:
+        await device.idle()
+    intervals = sorted(device.interval for device in devices)
+    assert 400.0 < intervals[0] < 900.0
+    assert intervals[-1] <= 1000.0
 
 
 async def test_what_was_set_aside_and_refused_is_counted_and_named(run, remote):
