@@ -7,6 +7,7 @@ import errno
 import os
 import sqlite3
 import stat
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, suppress
@@ -23,6 +24,8 @@ MOST_ANSWER_BYTES: Final = 10_000_000
 MOST_VALUE_BYTES: Final = 5_000_000
 
 T = TypeVar("T")
+# SQLite steps between two checks for cancellation: under a millisecond.
+_STEPS: Final = 20_000
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     # Rows reported as sent are not sent again: they have to survive a power cut.
@@ -72,7 +75,13 @@ class FileRemote:
             raise Refused("bad_request", f"cannot use {self._path}: it was closed")
         if not statements:
             return []
-        return await asyncio.shield(await self._begin(partial(self._batch, tuple(statements))))
+        cancelled = threading.Event()
+        running = await self._begin(partial(self._batch, tuple(statements), cancelled))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
 
     async def close(self) -> None:
         if self._closed:
@@ -97,9 +106,11 @@ class FileRemote:
             # Retrieved here, since the caller may be gone.
             running.exception()
 
-    def _batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
+    def _batch(
+        self, statements: Sequence[SqlStatement], cancelled: threading.Event
+    ) -> list[Result]:
         try:
-            return _run(self._ready(), statements)
+            return _run(self._ready(), statements, cancelled)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # SQLite may quote unreadable content, perhaps of a memory: the cause is dropped.
             raise self._as_sync_error(error) from None
@@ -178,10 +189,15 @@ class FileRemote:
         return type(known)(code, message, hint=hint)
 
 
-def _run(connection: sqlite3.Connection, statements: Sequence[SqlStatement]) -> list[Result]:
+def _run(
+    connection: sqlite3.Connection, statements: Sequence[SqlStatement], cancelled: threading.Event
+) -> list[Result]:
+    """Run a batch. Read-only batches are interrupted once the caller is cancelled."""
+    reads = _only_reads(statements)
     # Reading first and then writing would fail if another process wrote in between.
-    connection.execute("BEGIN" if _only_reads(statements) else "BEGIN IMMEDIATE")
+    connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
     try:
+        connection.set_progress_handler(cancelled.is_set if reads else None, _STEPS)
         results = _execute(connection, statements)
         connection.execute("COMMIT")
     except BaseException:
@@ -189,6 +205,8 @@ def _run(connection: sqlite3.Connection, statements: Sequence[SqlStatement]) -> 
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    finally:
+        connection.set_progress_handler(None, _STEPS)
     return results
 
 

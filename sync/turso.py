@@ -137,9 +137,10 @@ class _Ran(msgspec.Struct, Generic[T]):
 
 
 class _Reply(msgspec.Struct, Generic[T]):
-    """An answer: to the statement or batch, and to the end of the stream."""
+    """An answer of `/v1/`, or one of `/v2/pipeline`: the second is to the end of the stream."""
 
-    results: tuple[_Ran[T], Any]
+    result: T | None = None
+    results: tuple[_Ran[T], Any] | None = None
 
 
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
@@ -151,7 +152,8 @@ _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 class _Client(HttpClient):
     """The library's client, with time-outs, a bounded answer, and classified errors.
 
-    It posts to `/v2/pipeline`. The URL keeps its path; without a token no header is sent.
+    It posts to `/v2/pipeline`, and to the paths of the library only on a server that does not know
+    it. The URL keeps its path; without a token no header is sent.
     """
 
     def __init__(
@@ -164,9 +166,11 @@ class _Client(HttpClient):
     ) -> None:
         tracing = aiohttp.TraceConfig()
         tracing.on_connection_reuseconn.append(_note_reuse)
-        self._url = f"{url.rstrip('/')}/v2/pipeline"
+        self._base = url.rstrip("/")
         self._limits = limits
         self._count = count
+        # Whether the server answered to `/v1/`, and not to `/v2/pipeline`.
+        self._is_old = False
         self._session = aiohttp.ClientSession(
             # Brotli, which aiohttp offers where it is installed, takes the server a second a page;
             # and aiohttp unpacks each of an answer's thousands of pieces by itself.
@@ -187,9 +191,9 @@ class _Client(HttpClient):
         pairs = [(statement.sql, statement.args) for statement in statements]
         if len(pairs) == 1:
             # A transaction without more; and sqld says clearly if its answer is too long.
-            step = await self._call("execute", {"stmt": _stmt_to_proto(*pairs[0])})
+            step = await self._run("execute", {"stmt": _stmt_to_proto(*pairs[0])})
             return [_result(step)]
-        batch = await self._call("batch", {"batch": _batch_to_proto(list(pairs))})
+        batch = await self._run("batch", {"batch": _batch_to_proto(list(pairs))})
         for error in batch.step_errors:
             if error is not None:
                 raise _error_from_proto(error)
@@ -198,13 +202,26 @@ class _Client(HttpClient):
             raise ValueError("results are missing")
         return [_result(step) for step in steps]
 
-    async def _call(self, kind: str, request: Any) -> Any:
+    async def _run(self, kind: str, request: Any) -> Any:
         # Closing the stream ends a transaction that a failure has left open.
-        body = msgspec.json.encode({"requests": [{"type": kind, **request}, {"type": "close"}]})
+        requests = [{"type": kind, **request}, {"type": "close"}]
+        ways = [("v2/pipeline", {"requests": requests}), (f"v1/{kind}", request)]
+        way, other = reversed(ways) if self._is_old else ways
+        try:
+            return await self._call(kind, *way)
+        except _Answer as error:
+            if error.status != 404:
+                raise
+        answer = await self._call(kind, *other)
+        self._is_old = not self._is_old
+        return answer
+
+    async def _call(self, kind: str, path: str, request_body: Any) -> Any:
+        body = msgspec.json.encode(request_body)
         while True:
             call = SimpleNamespace(reused=False)
             try:
-                return await self._once(kind, body, call)
+                return await self._once(kind, path, body, call)
             except TimeoutError:
                 raise
             except aiohttp.ClientConnectionError:
@@ -213,10 +230,10 @@ class _Client(HttpClient):
                 if not call.reused:
                     raise
 
-    async def _once(self, kind: str, body: bytes, call: SimpleNamespace) -> Any:
+    async def _once(self, kind: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
         async with self._session.request(
             "POST",
-            self._url,
+            f"{self._base}/{path}",
             # Sent in pieces: a long body would hold up the event loop.
             data=BytesIO(body),
             headers={"Content-Type": "application/json"},
@@ -264,7 +281,10 @@ def _decoded(
     """What the statements returned; `_Answer` for an error."""
     if response.status < 300:
         with suppress(msgspec.DecodeError, RecursionError):
-            return decoder.decode(content).results[0].response.result
+            reply = decoder.decode(content)
+            result = reply.results[0].response.result if reply.results else reply.result
+            if result is not None:
+                return result
     raise _error(response, content)
 
 
@@ -276,9 +296,11 @@ def _error(response: aiohttp.ClientResponse, content: bytes) -> _Answer:
         answer = None
     if isinstance(answer, dict):
         status = None
+        if response.status < 300 and "result" in answer:
+            raise made("not_json", "the answer does not come from a database")
         if response.status < 300 and "results" in answer:
             answer = answer["results"][0]["error"]
-            # Without a code it is a fault of the server.
+            # Without a code it is a fault of the server, which `/v1/` would report with 500.
             status = None if answer.get("code") else 500
         message = str(answer.get("message") or answer.get("error") or "")
         return _Answer(message, str(answer.get("code") or ""), response, status)

@@ -1,6 +1,7 @@
 """What only a remote that is a file has: a disk, other processes, and people who remove it."""
 
 import asyncio
+import gc
 import os
 import sqlite3
 import stat
@@ -204,6 +205,20 @@ async def test_a_batch_waits_for_the_one_before_however_often_that_was_cancelled
         await second
         assert await count(remote) == 2
         await remote.close()
+
+
+async def test_a_question_that_nobody_waits_for_any_more_ends(open_remote, path):
+    remote = open_remote(path)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await remote.batch([SqlStatement(f"SELECT count(*) FROM ({endless})")])
+    await remote.batch(TABLE + INSERT)
+    assert await count(remote) == 1
+    gc.collect()
+    assert not complaints
 
 
 async def test_what_sqlite_quotes_of_a_damaged_text_stays_out_of_the_error(open_remote, path):
