@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from thermocline.sync import Remote, Waiting
+from thermocline.sync import Remote, Replica, Waiting
+from thermocline.sync.page_process import PageSource, ProcessReplica
 
 from ..config import load
 from ..config.settings import RemoteUrl, Settings
@@ -108,6 +109,11 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
             await _ask(keychain, entries, request)
         return keychain
 
+    def in_process(replica: Replica, keyring: bytes) -> ProcessReplica:
+        token = account.token.reveal() if account.token is not None else None
+        source = PageSource(account.url, token, replica.agent, keyring)
+        return ProcessReplica(replica, source, partial(usage.count, account.url))
+
     restorer = Restorer(
         remote,
         account.url,
@@ -117,6 +123,7 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
         show=progress.show,
         waiting=Waiting(),
         open_keys=open_keys,
+        in_process=in_process,
     )
     try:
         return await restorer.join()

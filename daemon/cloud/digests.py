@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from thermocline.sync import Received, Replica, Row, SqlStatement, version_of
+from thermocline.sync.page_process import form_of
 from thermocline.sync.row_format import RowFormat
 from thermocline.sync.sealing import KIND
 from thermocline.sync.sealing.proofs import fingerprint, joined
 
 from ..store import apply, outbox
+from ..store.database.connection import connect
 from ..store.kinds import kind_of
 
 T = TypeVar("T")
@@ -52,7 +58,7 @@ class Digest(msgspec.Struct, frozen=True):
     live: int = 0  # the number of rows that are not deleted, if the replica says so
 
 
-class _Held(msgspec.Struct, frozen=True):
+class Held(msgspec.Struct, frozen=True):
     """What a database holds: the digest of each kind, and what `Differences` call `shown`."""
 
     digests: dict[str, Digest]
@@ -79,13 +85,15 @@ async def of_replica(replica: Replica) -> dict[str, Digest]:
     }
 
 
-async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
+async def compare(
+    replica: Replica, memory: ReadableMemory, known: Held | None = None
+) -> Differences:
     """Compare a database with its replica: all rows of a kind at once, then those that differ.
 
-    Sealed rows are all of one kind there.
+    Sealed rows are all of one kind there. `known` is what the database holds, if it was read.
     """
     there, held = await asyncio.gather(
-        of_replica(replica), memory.read(lambda db: _held(db, replica.form))
+        of_replica(replica), memory.read(lambda db: known or _held(db, replica.form))
     )
     rows = sum(digest.rows for digest in there.values())
     differences = Differences(rows=rows, shown=held.shown)
@@ -142,7 +150,27 @@ async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
     return replica.form.version(version_of(kind_of(row.kind).table.normal(row))) == version
 
 
-def _held(db: sqlite3.Connection, form: RowFormat) -> _Held:
+def read_apart(database: Path, agent: str, keyring: bytes) -> Held | None:
+    """What a database holds, as another process has read it; None: it could not. Blocking.
+
+    The keyring is that of a sealed replica, or empty.
+    """
+    done = subprocess.run(  # noqa: S603 - this very program
+        [sys.executable, "-m", __name__],
+        input=msgspec.json.encode((str(database), agent, keyring)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        # Ctrl-C in a terminal is for this one.
+        start_new_session=True,
+    )
+    try:
+        return msgspec.json.decode(done.stdout, type=Held)
+    except msgspec.DecodeError:
+        return None
+
+
+def _held(db: sqlite3.Connection, form: RowFormat) -> Held:
     rows: Counter[str] = Counter()
     totals: Counter[str] = Counter()
 
@@ -155,7 +183,7 @@ def _held(db: sqlite3.Connection, form: RowFormat) -> _Held:
                 yield form.key(*row.key)[1], version
 
     shown = outbox.cursor(db).seq, fingerprint(living())
-    return _Held({kind: Digest(number, totals[kind]) for kind, number in rows.items()}, shown)
+    return Held({kind: Digest(number, totals[kind]) for kind, number in rows.items()}, shown)
 
 
 def _rows(
@@ -186,3 +214,11 @@ def named(names: Sequence[str], what: str) -> list[str]:
     shown = ", ".join(name[:_LONGEST_NAME] for name in names[:_NAMED])
     more = ", …" if len(names) > _NAMED else ""
     return [f"{len(names):,} {'row is' if len(names) == 1 else 'rows are'} {what}: {shown}{more}"]
+
+
+if __name__ == "__main__":
+    file, name, ring = msgspec.json.decode(sys.stdin.buffer.read(), type=tuple[str, str, bytes])
+    with closing(connect(Path(file), "mode=ro")) as opened:
+        # What is written meanwhile does not count.
+        opened.execute("BEGIN")
+        sys.stdout.buffer.write(msgspec.json.encode(_held(opened, form_of(name, ring))))

@@ -8,9 +8,11 @@ reading is enough.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,6 +30,7 @@ from thermocline.sync import (
     Waiting,
 )
 from thermocline.sync.failures import retrying
+from thermocline.sync.page_process import WORTH_ROWS, ProcessReplica
 from thermocline.sync.sealing import proofs
 
 from ..config.settings import Rules
@@ -110,10 +113,11 @@ class Restorer:
 
     `say` receives a line for people at each step, `show` a line that the next line replaces;
     `open_keys` finds the keys of a sealed replica, of which only sealed agents are restored:
-    anybody could have put others there.
+    anybody could have put others there. `in_process` has another process receive the pages of a
+    replica, with the keyring of a sealed one.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators
         self,
         remote: Remote,
         url: str,
@@ -124,9 +128,11 @@ class Restorer:
         show: Callable[[str], None],
         waiting: Waiting,
         open_keys: Callable[[Remote], Awaitable[Keychain]],
+        in_process: Callable[[Replica, bytes], ProcessReplica],
     ) -> None:
         self._remote = remote
         self._open_keys = open_keys
+        self._in_process = in_process
         # The keys of a sealed replica.
         self._keychain: Keychain | None = None
         self._url = url
@@ -188,6 +194,10 @@ class Restorer:
             return Replica(self._remote, agent)
         return self._keychain.replica(self._remote, agent)
 
+    def _ring(self) -> bytes:
+        """The keyring for another process; empty if the replica is not sealed."""
+        return b"" if self._keychain is None else self._keychain.needed().encoded()
+
     async def _names(self) -> list[str]:
         heads = await self._patiently(Heads(self._remote).all)
         wanted = self._request.agent
@@ -247,8 +257,10 @@ class Restorer:
         try:
             resumed = await self._begin(staging, self._replica(agent))
             await self._fill(staging, self._replica(agent), resumed)
+            # One processor indexes the rows, another one reads them.
+            reading = asyncio.create_task(self._read_apart(staging, agent, await staging.count()))
             unindexed = await staging.index()
-            differences = await self._compared(staging, self._replica(agent))
+            differences = await self._compared(staging, self._replica(agent), await reading)
             if staging.is_resumed:
                 await staging.check()
             withheld = await self._withheld(self._replica(agent), differences)
@@ -330,13 +342,24 @@ class Restorer:
             self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
-        device = Device(replica.agent, "")
-        exchange = Exchange(staging, replica, device, frozenset(), time.time)
-        await self._patiently(exchange.receive)
+        with ExitStack() as stack:
+            if _is_long(rows - held):
+                replica = stack.enter_context(self._in_process(replica, self._ring()))
+            device = Device(replica.agent, "")
+            exchange = Exchange(staging, replica, device, frozenset(), time.time)
+            await self._patiently(exchange.receive)
 
-    async def _compared(self, staging: Staging, replica: Replica) -> Differences:
+    async def _read_apart(self, staging: Staging, agent: str, rows: int) -> digests.Held | None:
+        """What the database holds before it is indexed, if there is a processor for that."""
+        if not _is_long(rows):
+            return None
+        return await asyncio.to_thread(digests.read_apart, staging.path, agent, self._ring())
+
+    async def _compared(
+        self, staging: Staging, replica: Replica, known: digests.Held | None
+    ) -> Differences:
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
-        differences = await self._patiently(lambda: digests.compare(replica, staging))
+        differences = await self._patiently(lambda: digests.compare(replica, staging, known))
         if differences.missing or differences.different:
             raise StoreDamaged(
                 f"cannot restore '{replica.agent}': the restored rows differ from the replica: "
@@ -344,6 +367,11 @@ class Restorer:
                 hint="run it again from the beginning; if it fails the same way, check the disk",
             )
         return differences
+
+
+def _is_long(rows: int) -> bool:
+    """Whether another process is worth its start."""
+    return rows >= WORTH_ROWS and (os.cpu_count() or 1) > 1
 
 
 def give_keys(state_dir: Path) -> None:
