@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..memory.records import is_outside
 from ..memory.similarity import fold
 from ..memory.stemming import terms_of
-from .concept_tables import FIRST_CODE
 from .cues import is_injected, names_told, signals_of
 from .openings import Entry, Finder
 from .sentences import dictated_parts, sentences
-from .thesaurus import thesaurus
 from .vocabulary import cue, entries_of, languages, not_topics, whole_expression
+from .weights import FittedWeights, concepts_in
 
 _FILE: Final = Path(__file__).with_name("standing.toml")
 # A longer text is a document and not a statement: it would fill the context block by itself.
@@ -48,18 +46,6 @@ _BEFORE: Final = r"(?:(?<!\w)|(?=[,;:.=-]))"
 _BEGIN, _END = r"(?<![\w'])", r"(?![\w'])"
 # What limits the one answer that is asked for: "give me three ideas, no essays".
 _OF_ONE_ANSWER: Final = frozenset({"bound", "limit", "no_such", "answers"})
-
-
-class _Weights(NamedTuple):
-    """What each adds to the logarithm of the odds: signals and words by name, concepts by code.
-
-    Those of a class, and of its members, are one.
-    """
-
-    always: float
-    signals: Mapping[str, float]
-    concepts: Mapping[str, float]
-    words: Mapping[str, float]
 
 
 def is_standing_statement(text: str, source: str = "") -> bool:
@@ -100,15 +86,8 @@ def parts_of(text: str) -> Iterator[str]:
 def _odds(sentence: str, least: float) -> float:
     """The logarithm of the odds that a sentence stands, exact if it is greater than `least`."""
     weights = _weights()
-    concepts = [weights.concepts.get(code, 0.0) for code in concepts_in(sentence)]
-    # Exact in any order: those of a set differ between processes.
-    odds = math.fsum(
-        (
-            weights.always,
-            *(weights.words.get(word, 0.0) for word in words_in(sentence)),
-            *concepts,
-        )
-    )
+    concepts = weights.of_concepts(concepts_in(sentence))
+    odds = math.fsum((weights.always, *weights.of_words(words_in(sentence)), *concepts))
     # Most sentences end here, and every store waits for it.
     if odds + _MOST_OF_SIGNALS <= least:
         return odds
@@ -127,12 +106,6 @@ def words_in(sentence: str) -> frozenset[str]:
 @cache
 def _grammar() -> frozenset[str]:
     return frozenset(terms_of(" ".join(not_topics())))
-
-
-def concepts_in(sentence: str) -> frozenset[str]:
-    """The codes of a sentence's concepts, of a class also where it names a member."""
-    codes = map(ord, thesaurus().codes_of(sentence))
-    return frozenset(chr(code - (code - FIRST_CODE) % 2) for code in codes)
 
 
 def signals(sentence: str) -> frozenset[str]:
@@ -192,8 +165,5 @@ def _phrases() -> Finder:
 
 
 @cache
-def _weights() -> _Weights:
-    known = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    codes = {name: chr(FIRST_CODE + 2 * at) for at, name in enumerate(thesaurus().names)}
-    concepts = {codes[name]: weight for name, weight in known.pop("concepts").items()}
-    return _Weights(concepts=concepts, **known)
+def _weights() -> FittedWeights:
+    return FittedWeights.read(_FILE)

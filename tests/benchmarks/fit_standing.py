@@ -13,7 +13,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,8 +24,9 @@ from report import table
 
 from thermocline.daemon.language import standing
 from thermocline.daemon.language.cues import signals_of
-from thermocline.daemon.language.standing import concepts_in, parts_of, signals, words_in
+from thermocline.daemon.language.standing import parts_of, signals, words_in
 from thermocline.daemon.language.thesaurus import thesaurus
+from thermocline.daemon.language.weights import concepts_in
 
 _DATA = Path(__file__).with_name("data")
 _LABELLED = Path(__file__).parent.parent / "data"
@@ -108,9 +109,14 @@ def _example(group: str, text: str, *, stands: bool, worth: float = 1.0) -> Exam
 
 
 def _features(sentence: str) -> list[str]:
-    concepts = map(thesaurus().name_of, concepts_in(sentence))
-    by_kind = zip(_KINDS, (signals(sentence), concepts, words_in(sentence)), strict=True)
-    return [f"{kind}/{name}" for kind, names in by_kind for name in sorted(names)]
+    return by_kind(signals(sentence), concepts_in(sentence), words_in(sentence))
+
+
+def by_kind(names: Iterable[str], codes: Iterable[str], words: Iterable[str]) -> list[str]:
+    """The features of a sentence: signals by name, concepts by code, words."""
+    concepts = map(thesaurus().name_of, codes)
+    kinds = zip(_KINDS, (names, concepts, words), strict=True)
+    return [f"{kind}/{name}" for kind, names in kinds for name in sorted(names)]
 
 
 def fit(chosen: Sequence[Example]) -> dict[str, float]:
@@ -191,11 +197,9 @@ def _judged(weights: dict[str, float], example: Example) -> float:
     )
 
 
-def _write(weights: dict[str, float]) -> None:
-    lines = [
-        "# Written by tests/benchmarks/fit_standing.py; see standing.py.",
-        f"always = {weights.pop(''):.2f}",
-    ]
+def write(file: Path, weights: dict[str, float], by: str) -> None:
+    """Write weights as `FittedWeights.read` reads them; `by` names the program and the module."""
+    lines = [f"# Written by tests/benchmarks/{by}.", f"always = {weights.pop(''):.2f}"]
     for kind in _KINDS:
         of_kind = sorted(
             (name.partition("/")[2], weight)
@@ -206,7 +210,7 @@ def _write(weights: dict[str, float]) -> None:
         lines += [
             f"{json.dumps(name, ensure_ascii=False)} = {weight:.2f}" for name, weight in of_kind
         ]
-    _FILE.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    file.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def main() -> None:
@@ -218,7 +222,7 @@ def main() -> None:
             count = counts.setdefault((example.group, example.stands), [0, 0])
             count[0] += _judged(weights, example) > 0
             count[1] += 1
-    _write(fit(known))
+    write(_FILE, fit(known), "fit_standing.py; see standing.py")
     table(
         "statements",
         {

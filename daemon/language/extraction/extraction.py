@@ -123,12 +123,12 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     """
     messages = [turn for turn in turns if not is_command(turn.text)]
     uttered = spoken(tuple(utterance_of(without_cited(turn)) for turn in messages), parts=_parts)
-    current, corrected = _corrected(list(_without_injected(uttered)), earlier)
+    current, corrected, mended = _corrected(list(_without_injected(uttered)), earlier)
     transcript = with_referents([*map(_stated_part, current)], earlier)
     replies = _said_by_agent(transcript)
     met = _met(transcript, replies)
     statements = (_raised(entry, met) for entry in transcript)
-    known = {*met, *corrected}
+    known = {*met, *corrected, *mended}
     stated = [entry for entry in statements if entry.original in known or _is_stated(entry)]
     worthwhile = worth_keeping(stated, _AGGRESSION)
     whole, ended = with_problems(worthwhile, transcript, earlier)
@@ -266,10 +266,14 @@ def _without_injected(transcript: Sequence[SpokenSentence]) -> Iterator[SpokenSe
 
 def _corrected(
     transcript: Sequence[SpokenSentence], earlier: Sequence[str]
-) -> tuple[list[SpokenSentence], dict[str, str]]:
-    """The sentences with values as users correct them later, and what is corrected of `earlier`."""
+) -> tuple[list[SpokenSentence], dict[str, str], set[str]]:
+    """The sentences with values as users correct them later, and what is corrected of `earlier`.
+
+    And the texts that were corrected among the sentences: what is corrected matters to its user.
+    """
     result: list[SpokenSentence] = []
     corrected: dict[str, str] = {}
+    mended: set[str] = set()
     denied = -1
     for sentence, following in zip_longest(transcript, transcript[1:]):
         if sentence.role != "user" or "question" in sentence.signals:
@@ -294,8 +298,9 @@ def _corrected(
         else:
             at = places[known.place - len(earlier)]
             result[at] = _with_text(result[at], known.text)
+            mended.add(known.text)
             result += [] if known.is_all else [sentence]
-    return result, corrected
+    return result, corrected, mended
 
 
 def _with_text(sentence: SpokenSentence, text: str) -> SpokenSentence:

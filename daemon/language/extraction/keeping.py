@@ -1,20 +1,23 @@
 """Whether a sentence of a talk is worth keeping: a fact of somebody's life, or of the moment only.
 
-There are more ways to chat than phrases could list, so a sentence is weighed: what speaks for it
-(a number, a day, a name, a habit, an answer) against what speaks of the moment (a mood, a verdict,
-a guess, a supposition, how the talk goes on). The words are those of `[keeping]` in the lexicon;
-`tests/benchmarks/fit_keeping.py` fits the weights.
+There are more ways to chat than phrases could list, so a sentence is weighed by a logistic
+regression: of its words and concepts, and of signals that phrases tell: what speaks for it (a
+number, a day, a name, a habit, an answer) and what of the moment (a mood, a verdict, a guess, a
+supposition, how the talk goes on). The phrases are those of `[keeping]` in the lexicon; the weights
+of `keeping.toml` are fitted by `tests/benchmarks/fit_keeping.py`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from ...memory.similarity import fold
+from ...memory.stemming import terms_of
 from ..cues import (
     WORD,
     Signal,
@@ -23,7 +26,7 @@ from ..cues import (
     is_bare_answer,
     is_health,
     is_lasting,
-    own_name,
+    names_told,
     says,
 )
 from ..names import people
@@ -32,22 +35,11 @@ from ..speech import MARK_OF_WORDS
 from ..standing import is_standing_statement
 from ..thesaurus import language_of_text
 from ..vocabulary import languages, table, whole_expression
+from ..weights import FittedWeights, concepts_in
 from .corrections import DATE, has_number
 
-_BIAS: Final = 0.42
-_PASSING: Final = -0.6
-WEIGHTS: Final[Mapping[str, float]] = {
-    "life": 3.1, "answers": 1.8, "kin": 1.5, "health": 1.3, "lasting": 1.0, "pause": 0.9,
-    "habit": 0.9, "you": 0.7, "place": 0.7, "is_preference": 0.7, "full": 0.6, "is_solution": 0.6,
-    "is_decision": 0.5, "capital": 0.4, "pauses": 0.4, "has": 0.3, "stands": 0.2, "number": 0.1,
-    "dated": 0.1, "time": 0.1, "settled": 0.1, "third": 0.1, "is_error": -0.1, "own": -0.1,
-    "is_claim": -0.1, "is_commitment": -0.1, "is_report": -0.2, "nobody": -0.3, "steers": -0.4,
-    "short": -0.4, "is_request": -0.5, "sky": -0.6, "refutes": -0.6, "code": -0.7, "now": -0.8,
-    "others_say": -0.8, "exclaims": -0.8, "would": -0.9, "believes": -1.0, "empty": -1.0,
-    "errand": -1.4, "mood": -1.5, "is_hedge": -1.5, "unsure": -1.5, "others_believe": -1.5,
-    "verdict": -1.7, "leaves": -1.9, "bare": -1.9, "status": -2.2, "plain_request": -2.5,
-    "unreal": -2.8,
-}  # fmt: skip
+_FILE: Final = Path(__file__).parent.with_name("keeping.toml")
+_PASSING: Final = -0.3
 _SHORT: Final = 3
 _FEW: Final = 1
 _MANY: Final = 5
@@ -73,6 +65,7 @@ _OF_ITS_USER: Final = frozenset({"own", "life", "answers", "lasting", "is_soluti
 _OF_WHAT_LASTS: Final = _OF_SOMEBODY - {"own", "third"} | {
     "habit", "number", "dated", "time", "capital", "pause"
 }  # fmt: skip
+_VITAL: Final = frozenset({"life", "health", "lasting"})
 _OF_THE_MOMENT: Final = frozenset(
     {"mood", "verdict", "exclaims", "unreal", "sky", "leaves", "believes", "refutes", "now"}
 )
@@ -85,14 +78,15 @@ def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> b
 
 def weight(text: str, told: Collection[Signal], *, answers: bool) -> float:
     """How much speaks for keeping what a user says, less what speaks against; see `signals`."""
-    return _weight(signals(text, told, answers=answers))
+    said = said_in(text, answers=answers)
+    return _weight(signals(text, told, answers=answers), said)
 
 
 def is_passing(text: str) -> bool:
     """Whether a sentence or clause speaks of the moment alone; one with a value only of parting."""
     names = signals(text, (), answers=False)
     is_momentary = bool(names & _OF_THE_MOMENT) and not names & _VALUES
-    return (is_momentary or "leaves" in names) and _weight(names) < _PASSING
+    return (is_momentary or "leaves" in names) and _weight(names, text) < _PASSING
 
 
 def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[str]:
@@ -103,7 +97,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         told: what `cues.signals_of` says of it.
         answers: whether it begins with the question that it answers.
     """
-    answer = re.split(r"[?？]\s*", text)[-1] if answers else text
+    answer = said_in(text, answers=answers)
     asked = text[: -len(answer)].rstrip("?？ ")
     folded = fold(answer)
     tokens = WORD.findall(folded)
@@ -131,7 +125,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "empty": content <= _FEW,
         "full": content >= _MANY,
         "mood": not table("feelings").keys().isdisjoint(tokens),
-        "lasting": is_lasting(text) or bool(own_name(text)),
+        "lasting": is_lasting(text) or bool(names_told(text)),
         "health": is_health(text),
         "stands": stands,
         "code": _is_machine_text(answer),
@@ -154,6 +148,12 @@ def _together(names: set[str], *, ends_in_content: bool) -> frozenset[str]:
         names.add("nobody")
     if "unreal" in names:
         names.discard("life")
+    if names >= {"stands", "is_preference"}:
+        # "Answer with a joke" passes no judgement.
+        names.discard("verdict")
+    if "is_decision" in names:
+        # It is about code, but none: "we decided to use `src/**`".
+        names.discard("code")
     if names & {"code", "sky"}:
         names -= _OF_FORM | {"is_preference"}
     if "is_request" in names and names.isdisjoint(_OF_WHAT_LASTS):
@@ -174,9 +174,39 @@ def tells_what_lasts(text: str) -> bool:
     return is_of_life or is_lasting(text) or is_health(text)
 
 
-def _weight(names: frozenset[str]) -> float:
-    """The sum of the bias and weights, exact in any order: a set's differs between processes."""
-    return math.fsum((_BIAS, *(WEIGHTS.get(name, 0.0) for name in names)))
+def said_in(text: str, *, answers: bool) -> str:
+    """A sentence without the question that it answers."""
+    return re.split(r"[?？]\s*", text)[-1] if answers else text
+
+
+def words_in(said: str) -> frozenset[str]:
+    """The stems of a sentence, but for numbers and days: that it has one is a signal."""
+    words = frozenset(term for term in terms_of(said) if not term[0].isdigit())
+    return words - _stems_of_days()
+
+
+@cache
+def _stems_of_days() -> frozenset[str]:
+    return frozenset(terms_of(" ".join(day_names())))
+
+
+def _weight(names: frozenset[str], said: str) -> float:
+    """The logarithm of the odds by the signals, words and concepts of what was said."""
+    weights = _weights()
+    of_signals = [weights.always, *(weights.signals.get(name, 0.0) for name in names)]
+    if not names.isdisjoint({"errand", "code"}):
+        # The words of what was pasted say nothing of it.
+        return math.fsum(of_signals)
+    of_words = weights.of_words(words_in(said)) + weights.of_concepts(concepts_in(said))
+    if not _VITAL.isdisjoint(names) and _OF_THE_MOMENT.isdisjoint(names):
+        # "Allergic to kiwis": what somebody cannot bear is of no account.
+        of_words = [weight for weight in of_words if weight > 0.0]
+    return math.fsum((*of_signals, *of_words))
+
+
+@cache
+def _weights() -> FittedWeights:
+    return FittedWeights.read(_FILE)
 
 
 def has_name(text: str) -> bool:
