@@ -121,18 +121,20 @@ def examined_candidates(
     if not naming:
         return
     ends = [name.end for name in naming]
-    names = [
-        name
-        for name in names
-        if name.kind != "unlike"
-        or not any(end < name.start and _PLACED.fullmatch(text[end : name.start]) for end in ends)
-    ]
+    names = [name for name in names if name.kind != "unlike" or not _is_place(text, name, ends)]
     surroundings = _Surroundings(text, names, marks)
     for candidate in candidates(text, naming):
         if not is_within(candidate.start, marks):
             features, nearest = surroundings.of(candidate)
             shape = _shape_of(text[candidate.start : candidate.end], candidate.kind)
             yield candidate, features | shape, nearest
+
+
+def _is_place(text: str, name: Name, ends: list[int]) -> bool:
+    """Whether a name says where something is valid that is named before it, up to one of `ends`."""
+    at = bisect_left(ends, name.start)
+    near = ends[max(0, at - _MOST_NAMES) : at]
+    return any(_PLACED.fullmatch(text, end, name.start) for end in near)
 
 
 class _Surroundings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -84,6 +84,11 @@ def clear_turns(texts: Iterable[str]) -> list[str]:
         whole = _without_contextual(before + turn, Counter(), secrets, begin=len(before))
         turns.append(whole[len(before) :])
     return [_without(secrets, turn) for turn in turns]
+
+
+def clear_after(before: str, texts: Sequence[str]) -> Sequence[str]:
+    """Cleared turns without the secret that the turn `before` them names."""
+    return clear_turns((before, *texts))[1:] if names_in(before[-BEFORE:]) else texts
 
 
 def without_shapes(

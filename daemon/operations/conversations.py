@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import InvalidInput
 from ..language.names import is_given_name
-from ..language.secrets import clear_turns
+from ..language.secrets import clear_after, clear_turns
 from ..language.speech import UNRECORDED, is_unrecorded, role_of, utterances, without_recalled
 from ..memory import checks
 from ..memory.messages import known_turns, spoken_text
@@ -39,13 +40,14 @@ _UNSAID: Final = frozenset({"system", "tool"})
 @Operation("POST", "/api/observe", role="write")
 async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
     """Report turns of a conversation; what is worth remembering is stored."""
-    report = reported(scope, body, ended=body.end)
+    report = await reported(scope, body, ended=body.end)
     name, turns = report.conversation, report.turns
     if not body.wait and (body.llm is not None or body.llm_endpoint is not None):
         raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
 
     def buffer(tx: Transaction) -> Conversation | None:
-        return conversations.buffer_turns(tx, name, turns, ended=body.end, writer=scope.peer.name)
+        new = _after(conversations.last_buffered(tx.db, name), turns)
+        return conversations.buffer_turns(tx, name, new, ended=body.end, writer=scope.peer.name)
 
     async with scope.store(create=True) as store:
         conversation = await store.write(buffer)
@@ -104,7 +106,7 @@ def _add_result(scope: Scope, answer: schemas.Observed, read: list[Extracted]) -
 @Operation("POST", "/api/turns", role="write", statuses=(201,))
 async def turns(scope: Scope, body: schemas.Talk) -> schemas.TurnsStored:
     """Store the turns of a conversation as they are, in their order, each once."""
-    report = reported(scope, body)
+    report = await reported(scope, body)
     stored = await scope.write(
         lambda tx: store_turns(tx, report.conversation, report.turns), create=True
     )
@@ -123,7 +125,7 @@ class Reported(msgspec.Struct, frozen=True):
     skipped: list[schemas.SkippedMessage]
 
 
-def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Reported:
+async def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Reported:
     """The turns of a request, else `InvalidInput`; possibly none if the conversation has `ended`.
 
     Secrets are replaced, and text that a host recalled is left out.
@@ -151,15 +153,16 @@ def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> Report
         ]
     if len(turns) > _MOST_TURNS or (not turns and not ended):
         raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=field)
+    skipped: list[schemas.SkippedMessage] = []
     if field == "messages":
         incoming, skipped = _messages(scope, turns, user)
-        return Reported(name, _cleared(incoming), skipped)
-    if len({turn.position is UNSET for turn in turns}) > 1:
+    elif len({turn.position is UNSET for turn in turns}) > 1:
         raise InvalidInput(
             "give each turn a 'position', or none of them", field=f"{field}.position"
         )
-    incoming = [_turn(scope, turn, user, f"turns[{at}]") for at, turn in enumerate(turns)]
-    return Reported(name, _cleared(incoming), [])
+    else:
+        incoming = [_turn(scope, turn, user, f"turns[{at}]") for at, turn in enumerate(turns)]
+    return Reported(name, await asyncio.to_thread(_cleared, incoming), skipped)
 
 
 def _cleared(turns: Sequence[IncomingTurn]) -> list[IncomingTurn]:
@@ -172,25 +175,33 @@ def _cleared(turns: Sequence[IncomingTurn]) -> list[IncomingTurn]:
     return [turn for turn in cleared if turn.text]
 
 
-def store_turns(tx: Transaction, conversation: str, turns: Iterable[IncomingTurn]) -> list[Memory]:
+def _after(before: str, turns: Sequence[IncomingTurn]) -> list[IncomingTurn]:
+    """Turns that follow the text of another, without the secret that it names."""
+    texts = clear_after(before, [turn.text for turn in turns])
+    return [replace(turn, text=text) for turn, text in zip(turns, texts, strict=True)]
+
+
+def store_turns(tx: Transaction, conversation: str, turns: Sequence[IncomingTurn]) -> list[Memory]:
     """Store the new turns of people and agents.
 
     A turn with a position is new if none was stored at it. The others follow those stored, once
     the known ones at their beginning are left out.
     """
     spoken = [turn for turn in turns if turn.role not in _UNSAID]
-    if any(turn.position is not None for turn in spoken):
+    if spoken and spoken[0].position is not None:
+        before = conversations.stored_at(tx.db, conversation, spoken[0].position - 1)
         return [
             _store_turn(tx, conversation, turn, turn.position)
-            for turn in spoken
+            for turn in _after(before, spoken)
             if turn.position is not None
             and not conversations.is_stored(tx, conversation, turn.position)
         ]
     stored, end = conversations.last_turns(tx, conversation, _MOST_TURNS)
     known = known_turns(stored, [(turn.speaker, turn.text) for turn in spoken])
+    last = stored[-1] if stored and not known else None
     return [
         _store_turn(tx, conversation, turn, position)
-        for position, turn in enumerate(spoken[known:], end)
+        for position, turn in enumerate(_after(last[1] if last else "", spoken[known:]), end)
     ]
 
 

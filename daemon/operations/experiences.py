@@ -166,7 +166,7 @@ async def stats(scope: Scope) -> schemas.ExperienceStats:
 @Operation("POST", "/api/experiences/observe", role="write")
 async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
     """Store the decisions, solutions, errors and preferences of a conversation as experiences."""
-    report = reported(scope, body)
+    report = await reported(scope, body)
     user = checks.check_short(body.user, "user", _NAME_CHARS)
     learned = await observed(
         report.turns, report.conversation, user, scope.now, scope.daemon.thinking.model.rules

@@ -2,6 +2,8 @@
 
 import json
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,48 @@ def test_no_secret_of_a_conversation_is_kept_anywhere(daemon, calls_of, eventual
         data = content(path)
         assert TOKEN.encode() not in data, path
         assert PASSWORD.encode() not in data, path
+
+
+def test_a_secret_asked_for_in_one_call_and_given_in_the_next_is_on_no_disk(daemon, calls_of):
+    call = calls_of(daemon)
+    asks = {"role": "assistant", "content": f"{'Noted. ' * 200}What is the PIN of your card?"}
+    turns = (user("I got a new bank card"), asks, user("8326"), user("Again: 8326, on Mondays"))
+    observe(call, *turns[:2])
+    observe(call, *turns[2:])
+    talk = {"conversation": "d", "messages": list(turns)}
+    for some in (turns[:2], turns[2:], turns, turns[1:]):
+        call.ok("POST", "/api/turns", {**talk, "messages": list(some)})
+    counted = [
+        {"role": turn["role"], "text": turn["content"], "position": at}
+        for at, turn in enumerate(turns)
+    ]
+    for some in (counted[:2], counted[2:]):
+        call.ok("POST", "/api/turns", {"conversation": "e", "turns": some})
+    for name in ("d", "e"):
+        kept = call.ok("GET", f"/api/memory?group={name}")["results"]
+        assert sorted(turn["text"] for turn in kept if turn["position"] > 1) == [
+            "Again: [password removed], on Mondays",
+            "[password removed]",
+        ]
+    for path in daemon.state.rglob("*"):
+        assert b"8326" not in content(path), path
+
+
+def test_others_are_answered_while_the_secrets_of_a_long_talk_are_removed(daemon, calls_of):
+    text = "The code of the gate is 4711, and the address is Main Street 5 in Graz. " * 850
+    body = {"conversation": "c", "messages": [user(text)] * 12}
+    with ThreadPoolExecutor(1) as pool:
+        begun = time.monotonic()
+        stored = pool.submit(calls_of(daemon).ok, "POST", "/api/turns", body)
+        longest = 0.0
+        while not stored.done():
+            asked = time.monotonic()
+            calls_of(daemon).ok("GET", "/api/health")
+            longest = max(longest, time.monotonic() - asked)
+        seconds = time.monotonic() - begun
+        assert "4711" not in stored.result()["stored"][0]["text"]
+    assert longest < seconds / 3
+    assert seconds < 15
 
 
 def test_what_somebody_asks_not_to_keep_is_on_no_disk(daemon, calls_of):

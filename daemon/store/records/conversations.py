@@ -139,6 +139,18 @@ def last_turns(tx: Transaction, key: str, most: int) -> tuple[list[Spoken | None
     return [turns.get(position) for position in range(max(0, end - most), end)], end
 
 
+def last_buffered(db: sqlite3.Connection, key: str) -> str:
+    """The text of the last buffered turn, or ""."""
+    sql = "SELECT text FROM turns WHERE conversation = ? ORDER BY position DESC LIMIT 1"
+    return scalar(db, sql, key) or ""
+
+
+def stored_at(db: sqlite3.Connection, key: str, position: int) -> str:
+    """The text of the turn at a position, or ""."""
+    sql = "SELECT text FROM memories WHERE grp <> '' AND grp = ? AND position = ?"
+    return scalar(db, sql, key, position) or ""
+
+
 def is_stored(tx: Transaction, key: str, position: int) -> bool:
     """Whether a turn was stored at this position, even if it is forgotten by now."""
     taken = "SELECT 1 FROM memories WHERE grp <> '' AND grp = ? AND position = ?"
@@ -210,10 +222,11 @@ def mark_processed(tx: Transaction, key: str, turns: Sequence[BufferedTurn]) -> 
     ).rowcount
     if not moved:
         return False
+    # The end of the last turn may name the secret that the next one gives.
     tx.db.execute(
         "UPDATE turns SET text = substr(text, 1, ?) WHERE conversation = ?"
-        " AND position BETWEEN ? AND ? AND length(text) > ?",
-        (_EXCERPT, key, start, end - 1, _EXCERPT),
+        " AND position < ? AND length(text) > ?",
+        (_EXCERPT, key, end - 1, _EXCERPT),
     )
     tx.db.execute(
         "DELETE FROM turns WHERE conversation = ?1 AND position < ?2 AND position >="
