@@ -202,8 +202,9 @@ class Statements:
         if not met[newer] and CHANGE not in bags[newer] and all(t >= _FIRST for t in shared):
             # "Filip borrowed my trimmer" is no news of "I owe Marcos 100 euros".
             return True
-        subject_alone = len(met[newer]) < 2 and not any(met[newer].values())
-        if subject_alone and shared <= self._signals.asked and met[older].keys() - met[newer].keys():
+        lacks = not met[older].keys() <= met[newer].keys()
+        is_subject = shared <= self._signals.asked and len(met[newer]) < 2
+        if lacks and is_subject and not any(met[newer].values()):
             # "Ada lives in Bonn now" is no news of "Ada is allergic to nuts".
             return not self._alternatives(older, newer)
         # "Lena's birthday is on 4 June", and Lea's.
