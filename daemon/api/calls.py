@@ -126,7 +126,8 @@ async def unless_left(call: Call, left: asyncio.Future[Any], work: Awaitable[T],
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(
-        f"cannot take the body: the limit is {limit} bytes", hint="send several smaller requests"
+        f"cannot take the body: the limit is {limit} bytes",
+        hint="send several smaller requests, or raise socket.max_body_bytes",
     )
 
 

@@ -17,12 +17,14 @@ from .values import WrongUsage, refuse, say, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import Any, Final
 
     from ..client.caller import Caller
     from .usage import Answer, Args, Shown
 
 _MOST_TEXTS: Final = 50
+_MOST_BYTES: Final = 1_000_000
 _LISTS: Final = ("people", "topics", "actions", "urls", "commands", "paths")
 _MOST_EXIT: Final = 99
 _REFERENCES: Final = ("urls", "commands", "paths")
@@ -41,8 +43,7 @@ def _distill(args: Args, client: Caller) -> None:
     body = args.present("core_summary", "facts", "store", "category", "source")
     body |= args.present("max_bytes") | _reader(args, client)
     results: list[Any] = []
-    for start in range(0, len(texts), _MOST_TEXTS):
-        some = texts[start : start + _MOST_TEXTS]
+    for some in _requests(texts):
         results += client.call("POST /api/distill", texts=some, **body)["results"]
     if not args.json:
         for name, result in zip(names, results, strict=True):
@@ -54,6 +55,20 @@ def _distill(args: Args, client: Caller) -> None:
         pairs = zip(names, results, strict=True)
         show_json([{"file": name, **result} for name, result in pairs])
     _say_why(*results)
+
+
+def _requests(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in requests that the daemon takes by default; a longer text is a request alone."""
+    some: list[str] = []
+    room = _MOST_BYTES
+    for text in texts:
+        size = len(json.dumps(text))
+        if some and (size > room or len(some) == _MOST_TEXTS):
+            yield some
+            some, room = [], _MOST_BYTES
+        some.append(text)
+        room -= size
+    yield some
 
 
 def _reader(args: Args, client: Caller) -> dict[str, Any]:

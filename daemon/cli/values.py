@@ -151,9 +151,9 @@ def _whole(stream: BinaryIO, name: str) -> bytes:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """`data` as UTF-8 text. Raises `WrongUsage`: it is not valid UTF-8."""
+    """`data` as UTF-8 text, without its byte order mark. Raises `WrongUsage`: it is not UTF-8."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise WrongUsage(
             f"cannot read {name}: it is not UTF-8 (byte 0x{data[error.start]:02x} "

@@ -321,7 +321,7 @@ def request_of(
 ) -> bytes:
     """The bytes of a request; None is left out of the query, and a sequence repeated."""
     text = "&".join(f"{quoted(name)}={quoted(value)}" for name, value in _pairs(query))
-    data = b"" if body is None else json.dumps(body, allow_nan=False).encode()
+    data = b"" if body is None else _json(body)
     lines = [f"{method} {path}{'?' if text else ''}{text} HTTP/1.1", "Host: thermocline"]
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
@@ -332,6 +332,14 @@ def request_of(
     if method != "GET" or data:
         lines.append(f"Content-Length: {len(data)}")
     return "\r\n".join([*lines, "", ""]).encode("ascii") + data
+
+
+def _json(body: Any) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # The daemon says where a text has a lone surrogate.
+        return json.dumps(body, allow_nan=False).encode()
 
 
 def _pairs(query: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -96,6 +96,10 @@ _MORE_TOKENS: Final = 4
 _MISSING_SECONDS: Final = 60.0
 # Codes of failures that are not the model's fault.
 _NO_FAULT: Final = ("off", "refused", "spent")
+_KEYLESS: Final = (
+    "an endpoint that a call names gets no key and no model's name: correct its address, or"
+    " configure it as llm.model"
+)
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
 
 
@@ -158,7 +162,7 @@ class ModelClient:
         try:
             reply = await self._reply(question, kind, endpoint, cost)
         except (CallFailed, UnreadableReply, TimeoutError) as error:
-            code, shown = _explained(error, self._clock() - began)
+            code, shown = _explained(error, self._clock() - began, endpoint)
             usage.failed(question.purpose, code)
             if endpoint is None and code not in _NO_FAULT:
                 self._failed = self._settings()
@@ -354,10 +358,13 @@ def build_model(
     return ModelClient(settings, calls, failover, read_prompts(), env, clear, problems)
 
 
-def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:
+def _explained(
+    error: Exception, seconds: float, endpoint: str | None
+) -> tuple[str, ModelUnavailable]:
     match error:
         case CallFailed():
-            return error.code, ModelUnavailable(error.message, hint=error.hint)
+            hint = _KEYLESS if endpoint and error.lasting else error.hint
+            return error.code, ModelUnavailable(error.message, hint=hint)
         case UnreadableReply(refused=True):
             return "refused", ModelUnavailable("the model refuses to answer")
         case UnreadableReply():

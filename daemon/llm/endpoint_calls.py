@@ -22,6 +22,7 @@ _PLAIN_FIELDS: Final = ("text", "response", "content")
 _AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 # EvoClaw's name; most local servers accept it for their only model.
 _ANY_MODEL: Final = "default"
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 Json = Any
 
@@ -82,7 +83,7 @@ async def _first_model(session: aiohttp.ClientSession, url: str) -> str | None:
         content = await _read(response)
     try:
         names = [str(item["id"]) for item in msgspec.json.decode(content)["data"]]
-    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
+    except (*_UNREADABLE, LookupError, TypeError):
         return None
     return next((name for name in names if name != _ANY_MODEL and "embed" not in name), None)
 
@@ -106,7 +107,7 @@ async def _answer(response: aiohttp.ClientResponse) -> Answered:
         raise of_status(f"the endpoint {url}", response.status, message, pause)
     try:
         return _whole(msgspec.json.decode(content))
-    except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
+    except (*_UNREADABLE, LookupError, TypeError, AttributeError):
         raise CallFailed(
             "nonsense", f"the endpoint {url} does not answer in the expected format"
         ) from None

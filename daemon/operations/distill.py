@@ -11,8 +11,10 @@ from msgspec import UNSET, Meta
 
 from ..config.settings import Distillation
 from ..errors import InvalidInput
+from ..language.cues import is_of_self
 from ..language.extraction.distilling import stages_of
 from ..language.secrets import clear
+from ..language.speech import utterances
 from ..memory import checks
 from ..memory.messages import Message, conversation_tokens
 from ..memory.records import DEFAULT_CATEGORY, Distilled
@@ -136,13 +138,26 @@ async def _viewed(
     if not body.core_summary:
         view.core_summary = view.core_size = UNSET
     if body.store:
-        view.stored = await _store(scope, facts, task)
+        actors = await asyncio.to_thread(_actors, facts, text)
+        view.stored = await _store(scope, facts, actors, task)
     return view
 
 
-async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[schemas.StoredFact]:
-    facts = [fact for fact in facts if fact.fact]
-    texts = [fact.fact for fact in facts]
+def _actors(facts: Sequence[Distilled], text: str) -> list[str]:
+    """The speaker of each fact that tells of one: "I am allergic to nuts", said by "Ben: …"."""
+    own = [bool(fact.people) and is_of_self(fact.fact) for fact in facts]
+    speakers = {item.speaker for item in utterances(text)} if any(own) else set()
+    return [
+        fact.people[0] if is_own and fact.people[0] in speakers else ""
+        for fact, is_own in zip(facts, own, strict=True)
+    ]
+
+
+async def _store(
+    scope: Scope, facts: list[Distilled], actors: list[str], task: _Wanted
+) -> list[schemas.StoredFact]:
+    filled = [(fact, actor) for fact, actor in zip(facts, actors, strict=True) if fact.fact]
+    texts = [fact.fact for fact, _ in filled]
     async with scope.store(create=True) as store:
         categories = await categories_for(store, texts, scope.now, scope.daemon.vectors.nearness)
         wished = [
@@ -150,10 +165,11 @@ async def _store(scope: Scope, facts: list[Distilled], task: _Wanted) -> list[sc
                 fact,
                 category or task.category,
                 source=task.source,
+                actor=actor,
                 now=scope.now,
                 writer=scope.peer.name,
             )
-            for fact, category in zip(facts, categories, strict=True)
+            for (fact, actor), category in zip(filled, categories, strict=True)
         ]
         result = await store.write(lambda tx: store_memories(tx, wished))
     new = [

@@ -230,7 +230,13 @@ def supersede(tx: Transaction, key: str, newer: Memory) -> Memory | None:
 
 
 def memory_of(
-    distilled: Distilled, category: str, *, source: str = "", now: float, writer: str
+    distilled: Distilled,
+    category: str,
+    *,
+    source: str = "",
+    actor: str = "",
+    now: float,
+    writer: str,
 ) -> Memory:
     """A distilled fact as a memory, with all its details."""
     event, importance = event_of(distilled)
@@ -243,12 +249,14 @@ def memory_of(
         id=secrets.token_hex(8),
         text=distilled.fact,
         event=event,
+        subject=actor,
         outcome="" if distilled.outcome == ONGOING else distilled.outcome,
         category=category,
         tags=distilled.topics,
         importance=importance,
         standing=is_standing_statement(distilled.fact, source),
         source=source or EXTRACTED,
+        actor=actor,
         metadata=merge(references, extract(distilled.fact)),
         data=data or None,
         created_at=now,

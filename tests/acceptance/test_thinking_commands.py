@@ -51,6 +51,25 @@ def test_several_files_are_distilled_and_kept(shell, tmp_path, call):
     assert call.total() == 3
 
 
+def test_files_of_any_size_are_distilled_with_who_said_what(shell, tmp_path):
+    files = [tmp_path / "long.md", tmp_path / "longer.md", tmp_path / "talk.txt"]
+    files[0].write_text("The ferry leaves at nine.\n" + "So it is.\n" * 60_000, encoding="utf-8")
+    files[1].write_text("Паром уходит в девять.\n" + "Всё хорошо.\n" * 20_000, encoding="utf-8")
+    talk = b"\xef\xbb\xbfAda: I am vegan.\r\nBen: I am allergic to nuts.\r\n"
+    files[2].write_bytes(talk)
+    words = [word for path in files for word in ("--file", str(path))]
+    assert len(shell.json("distill", *words)) == 3
+    shell.run("distill", "--file", str(files[2]), "--facts", "--store")
+    memories = shell.json("list", "--category", "general")["results"]
+    assert {memory["actor"]: memory["text"] for memory in memories} == {
+        "Ada": "I am vegan",
+        "Ben": "I am allergic to nuts",
+    }
+    files[2].write_bytes(b'\xef\xbb\xbf[{"role": "user", "content": "I live in Graz"}]')
+    out, _ = shell.run("observe", str(files[2]), "--rules")
+    assert "I live in Graz" in out
+
+
 def test_a_model_at_an_address_distils_and_searches(shell, model_server):
     model_server.says('{"fact": "The testnet comes first"}')
     found = shell.json("distill", CHAT, "--llm-endpoint", model_server.plain)

@@ -485,12 +485,16 @@ async def test_an_endpoint_that_gives_no_answer_is_an_error(rig, model_server):
         (Saying(FACT * 9, cut_after=30), "broke off its answer"),
         (Saying(raw=("text/html", b"<html>")), NO_ANSWER),
         (Saying(raw=("application/json", b'{"other": 1}')), NO_ANSWER),
+        (Saying(raw=("application/json", b'{"text": "K\xe4se"}')), NO_ANSWER),
+        (Saying("who are you?", status=401), "status 401"),
         (Saying("down", status=503, headers={"Retry-After": "99"}), "status 503"),
     ], start=1):  # fmt: skip
         model_server.says(said)
         rig.model.failover.forget()
         error = await rig.refused(word, endpoint=model_server.plain)
         assert word in error.message
+        # It gets no key.
+        assert "llm.key_file" not in (error.hint or "")
         assert len(model_server.heard) == number
 
 
