@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from math import ceil
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
+
+from .similarity import fold
 
 OVERHEAD: Final = 10
 _CHARS_PER_TOKEN: Final = 4.0
@@ -48,7 +51,9 @@ def spoken_text(content: Any) -> str:
     """What a message's content says: without images, thinking, tool calls and tool results."""
     texts = (
         part.get("text")
-        if isinstance(part, Mapping) and str(part.get("type", "text")) in _SPOKEN
+        if isinstance(part, Mapping)
+        and str(part.get("type", "text")) in _SPOKEN
+        and not part.get("thought")
         else part
         for part in (content if isinstance(content, list) else [content])
     )
@@ -113,11 +118,20 @@ def known_turns(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> int:
 
     Agents send the whole history with each turn, or what is left of it after its beginning was cut.
     So the turns sent begin with the last ones stored, or with all of them. A history may also have
-    been changed: then the last two stored turns are in it, or it begins like the stored one and
-    continues differently. What precedes a known turn is not new either. Anything else continues the
-    conversation, whatever it repeats. Both are in their order; a stored turn that is None was
-    forgotten, and may have been any turn.
+    been changed: then the last two stored turns are in it, or it begins like the stored one, or
+    with four turns in a row of it, and continues differently. What precedes a known turn is not
+    new either. Anything else continues the conversation, whatever it repeats. Both are in their
+    order; a stored turn that is None was forgotten, and may have been any turn. Case, blanks and
+    forms of the same letter do not matter.
     """
+    return _known([turn and _folded(turn) for turn in stored], [*map(_folded, sent)])
+
+
+def _folded(turn: Spoken) -> Spoken:
+    return turn[0], fold(turn[1])
+
+
+def _known(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> int:
     for count in range(min(len(stored), len(sent)), 0, -1):
         length, equal = _common(stored[-count:], sent)
         if equal and length == count:
@@ -130,9 +144,13 @@ def known_turns(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> int:
             most, known = equal, end + 1
     if known:
         return known
-    length, equal = _common(stored, sent)
+    begins = [(*_common(stored[at:], sent), at) for at in range(len(stored))]
+    length, equal, at = max(begins, key=itemgetter(1), default=(0, 0, 0))
     # The first exchange alone, such as "go on" and "done", may well occur twice.
-    return length if equal > 2 or equal == 2 < len(sent) else 0
+    if equal > 3 or (not at and (equal > 2 or equal == 2 < len(sent))):
+        # A change that was sent before is stored last.
+        return length + _known(stored[at + length :], sent[length:])
+    return 0
 
 
 def _common(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> tuple[int, int]:

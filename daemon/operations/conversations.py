@@ -248,11 +248,14 @@ def _turn_of(message: Any) -> schemas.TurnBody | None:
     """A message as a turn; None if it says nothing, such as a tool call."""
     if not isinstance(message, dict):
         raise InvalidInput("a message must be an object")
-    content = message.get("content", message.get("text"))
-    if not isinstance(content, str | list | None):
-        raise InvalidInput("'content' must be a string, a list of parts or null")
-    parts = content if isinstance(content, list) else [content]
     used = [message.get(name) or [] for name in ("tools_used", "toolsUsed", "tool_calls")]
+    names = [name for name in ("content", "text", "parts") if name in message]
+    if "role" in message and not names and not any(used) and "function_call" not in message:
+        raise InvalidInput("a message must have a 'content'")
+    content = message[names[0]] if names else None
+    if not isinstance(content, str | list | None):
+        raise InvalidInput(f"'{names[0]}' must be a string, a list of parts or null")
+    parts = content if isinstance(content, list) else [content]
     used += [[part] for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
     text = spoken_text(content)
     if not text.strip():

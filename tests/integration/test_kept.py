@@ -221,8 +221,8 @@ def test_one_bad_message_never_refuses_the_batch(call, bad):
     assert len(found["stored"]) == 1
 
 
-def test_what_openai_and_anthropic_send_is_taken_as_it_is(call):
-    """The shapes of Chat Completions, Responses and Messages, with tools, images and thoughts."""
+def test_what_openai_anthropic_and_google_send_is_taken_as_it_is(call):
+    """Chat Completions, Responses, Messages and Contents, with tools, images and thoughts."""
     found = observe(call, *json.loads(MESSAGES.read_text("utf-8")))
     kept = {one["text"]: (one["actor"], one["source"]) for one in found["stored"]}
     assert kept == {
@@ -230,16 +230,16 @@ def test_what_openai_and_anthropic_send_is_taken_as_it_is(call):
         "My sister Anna is a nurse": ("user", "user-stated"),
         "Deployed it on port 8081": ("assistant", "observed"),
         "I prefer metric units": ("user", "user-stated"),
+        "I am allergic to hazelnuts": ("user", "user-stated"),
     }
     assert "skipped" not in found
 
 
 def test_a_message_that_cannot_be_read_is_named_in_the_answer(call):
-    found = observe(
-        call, user("We decided to use Postgres for billing"), {"role": "user", "content": 7}
-    )
-    assert [one["at"] for one in found["skipped"]] == [1]
-    assert "content" in found["skipped"][0]["why"]
+    bad = ({"role": "user", "content": 7}, {"role": "user", "message": "hello"})
+    found = observe(call, user("We decided to use Postgres for billing"), *bad)
+    assert [one["at"] for one in found["skipped"]] == [1, 2]
+    assert all("'content'" in one["why"] for one in found["skipped"])
 
 
 @pytest.mark.parametrize(

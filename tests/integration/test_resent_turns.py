@@ -87,6 +87,27 @@ def test_an_answer_that_was_asked_for_again_is_stored_beside_the_first(call):
     assert stored(call) == texts(*TALK[:4], *changed[3:])
 
 
+def test_a_change_is_stored_once_though_it_is_sent_again_before_its_answer(call):
+    send(call, *TALK)
+    changed = (*TALK[:2], user("no, on Saturday"), agent("Saturday it is."), user("thanks"))
+    for count in range(3, 6):
+        send(call, *changed[:count])
+    assert stored(call) == texts(*TALK, *changed[2:])
+
+
+def test_an_answer_is_asked_for_again_in_a_history_without_its_beginning(call):
+    longer = (*TALK, user("And a cabin?"), agent("A cabin for two."))
+    send(call, *longer)
+    answer = send(call, *longer[3:7], agent("With a window?"))
+    assert [turn["text"] for turn in answer["stored"]] == ["With a window?"]
+
+
+def test_blanks_case_and_forms_of_letters_make_no_new_turn(call):
+    send(call, user("Nach Rügen,\r\nbitte \n"), agent("Für Freitag? "))
+    again = (user("Nach Ru\u0308gen,\nbitte"), agent("Fu\u0308r Freitag?"), user("ja"))
+    assert [turn["text"] for turn in send(call, *again)["stored"]] == ["ja"]
+
+
 def test_what_was_forgotten_does_not_come_back_with_the_history(call):
     ids = [turn["id"] for turn in send(call, *TALK[:4])["stored"]]
     call.ok("DELETE", f"/api/memory/{ids[1]}")
