@@ -38,10 +38,11 @@ class TurnBody(Input):
 class Talk(Input):
     """Up to 500 turns of a conversation, in their order: `turns`, `messages` or a `text`.
 
-    `messages` are those of providers' interfaces: `content` may be null or a list of parts (also
-    called `parts`), `name` is the speaker, `tool_calls` the tools used. An unreadable message is
-    left out, and reported in `skipped`; `turns` are refused together. A `text` has lines such as "Ada: I like tea", which
-    name the speaker; so may a turn of a user. `user` is the name of a user who is not named.
+    `messages` are those of providers' interfaces: `content` (or `parts`) may be null or a list of
+    parts, `name` is the speaker, `tool_calls` the tools used. An unreadable message is left out,
+    and reported in `skipped`; `turns` are refused together. A `text` has lines such as "Ada: I like
+    tea", which name the speaker; so may a turn of a user. `user` is the name of a user who is not
+    named.
     """
 
     conversation: NotBlank
