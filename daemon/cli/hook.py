@@ -193,7 +193,9 @@ class SessionEvent:
 
     def _text(self, name: str) -> str:
         value = self._event.get(name)
-        return value if isinstance(value, str) else ""
+        # Half of a character, and NUL, which no memory takes, are no reason to learn nothing.
+        text = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+        return text.replace("\0", "")
 
 
 def _is_command(prompt: str) -> bool:

@@ -51,7 +51,7 @@ async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
 
     async with scope.store(create=True) as store:
         conversation = await store.write(buffer)
-        read: list[Extracted] | None = None
+        read: list[Extracted] = []
         left = conversation
         if conversation is not None and body.wait:
             read, left = await _read_now(scope, store, conversation, body)
@@ -64,7 +64,7 @@ async def observe(scope: Scope, body: schemas.ObserveBody) -> schemas.Observed:
             ended=left is None or left.ended_at is not None,
             skipped=report.skipped or UNSET,
         )
-        if read is not None:
+        if body.wait:
             _add_result(scope, answer, read)
     return answer
 

@@ -191,7 +191,8 @@ def test_a_block_has_at_most_9000_characters(call, agent):
 
 
 def test_what_is_said_becomes_a_memory_that_the_next_session_knows(call, agent):
-    agent.event("UserPromptSubmit", prompt="I always drink green tea, never coffee.")
+    # As hosts send a paste that was cut within a character.
+    agent.event("UserPromptSubmit", prompt="I always drink green tea, never coffee. \0\ud83c")
     agent.event("Stop", last_assistant_message="We decided to use port 8080 for the tests.")
     assert len(unread_turns(call, "harbour/s1")) == 2
     assert any("green tea" in text for text in read(call, "harbour/s1"))

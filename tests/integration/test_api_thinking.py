@@ -103,6 +103,10 @@ def test_turns_are_buffered_and_read_at_once_when_it_is_wished(call):
     assert (tea["text"], tea["event"], tea["actor"]) == (TEA, "preference_learned", "Ada")
     assert (tea["group"], tea["position"], tea["source"]) == ("c", None, "user-stated")
     assert (found["buffered"], found["mode"], found["known"]) == (0, "rule", [])
+    image = [{"role": "user", "content": [{"type": "image"}]}]
+    body = {"conversation": "d", "messages": image, "wait": True}
+    found = call.ok("POST", "/api/observe", body)
+    assert (found["turns"], found["stored"], found["known"]) == (0, [], [])
 
 
 def test_profclaws_names_are_understood_and_the_same_from_many_at_once_gets_in_once(call):

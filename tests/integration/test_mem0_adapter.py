@@ -59,6 +59,7 @@ def test_neither_a_tools_words_nor_known_facts_are_learned_but_for_another_user(
     assert memory.add("I love chess", user_id="ana")["results"]
     assert memory.add("I love chess", user_id="ana") == {"results": []}
     assert memory.add("I love chess", user_id="ben")["results"]
+    assert memory.add([{"role": "tool", "content": ""}], user_id="ben") == {"results": []}
 
 
 def test_each_id_sees_its_own(memory):
