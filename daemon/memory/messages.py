@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from math import ceil
-from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -109,6 +109,8 @@ def with_cut_result(message: Message, most: int) -> Message:
     return replace(message, content=message.content[:head] + note + end)
 
 
+# So many turns in a row may be said twice.
+_ACCIDENT: Final = 3
 # The speaker and the text of a turn.
 Spoken: TypeAlias = tuple[str, str]
 
@@ -118,11 +120,11 @@ def known_turns(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> int:
 
     Agents send the whole history with each turn, or what is left of it after its beginning was cut.
     So the turns sent begin with the last ones stored, or with all of them. A history may also have
-    been changed: then the last two stored turns are in it, or it begins like the stored one, or
-    with four turns in a row of it, and continues differently. What precedes a known turn is not
-    new either. Anything else continues the conversation, whatever it repeats. Both are in their
-    order; a stored turn that is None was forgotten, and may have been any turn. Case, blanks and
-    forms of the same letter do not matter.
+    been changed: then the last two stored turns are in it, or it begins like the stored one, or has
+    four turns in a row of it, and continues differently. What precedes a known turn is not new
+    either. Anything else continues the conversation, whatever it repeats. Both are in their order;
+    a stored turn that is None was forgotten, and may have been any turn. Case, blanks and forms of
+    the same letter do not matter.
     """
     return _known([turn and _folded(turn) for turn in stored], [*map(_folded, sent)])
 
@@ -144,13 +146,20 @@ def _known(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> int:
             most, known = equal, end + 1
     if known:
         return known
-    begins = [(*_common(stored[at:], sent), at) for at in range(len(stored))]
-    length, equal, at = max(begins, key=itemgetter(1), default=(0, 0, 0))
+    length, equal = _common(stored, sent)
     # The first exchange alone, such as "go on" and "done", may well occur twice.
-    if equal > 3 or (not at and (equal > 2 or equal == 2 < len(sent))):
-        # A change that was sent before is stored last.
-        return length + _known(stored[at + length :], sent[length:])
-    return 0
+    if equal < 2 or equal == 2 == len(sent):
+        at, begin, size = SequenceMatcher(None, stored, sent, autojunk=False).find_longest_match()
+        if size <= _ACCIDENT:
+            return 0
+        length = begin + size
+        stored = stored[at + size :]
+    else:
+        stored = stored[length:]
+    # A change that was sent before is stored behind what it replaced.
+    for turn in stored:
+        length += length < len(sent) and turn == sent[length]
+    return length
 
 
 def _common(stored: Sequence[Spoken | None], sent: Sequence[Spoken]) -> tuple[int, int]:
