@@ -112,13 +112,23 @@ function textOf(message) {
     .join("\n");
 }
 
+// Without half a character at its end and NUL, which no memory takes.
+function cut(text, most) {
+  return text.slice(0, most).replaceAll("\0", "").toWellFormed();
+}
+
+// A command such as /reset, and not a path.
+function isCommand(one) {
+  return one.role === "user" && /^\/[^/\s]*(\s|$)/.test(one.text);
+}
+
 function lastTurn(messages) {
   const turns = (messages ?? [])
     .filter((one) => one?.role === "user" || one?.role === "assistant")
-    .map((one) => ({ role: one.role, text: textOf(one).slice(0, LONGEST_TURN) }))
-    .filter((one) => one.text.trim() && !one.text.startsWith("/"));
-  const start = turns.findLastIndex((one) => one.role === "user");
-  return start < 0 ? [] : turns.slice(start);
+    .map((one) => ({ role: one.role, text: cut(textOf(one), LONGEST_TURN) }))
+    .filter((one) => one.text.trim());
+  const turn = turns.slice(Math.max(0, turns.findLastIndex((one) => one.role === "user")));
+  return turn[0]?.role === "user" ? turn.filter((one) => !isCommand(one)) : [];
 }
 
 function answered(value) {
@@ -221,7 +231,7 @@ export default definePluginEntry({
         if (UNATTENDED.has(context?.trigger) || typeof query !== "string" || !query.trim()) return;
         try {
           const body = {
-            query: query.slice(0, 4000),
+            query: cut(query, 4000),
             max_tokens: config.maxTokens ?? 2000,
             found: true,
           };
