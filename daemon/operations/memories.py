@@ -122,7 +122,7 @@ class StoreOutcome(msgspec.Struct, frozen=True):
 
 
 async def store_unless_known(scope: Scope, memory: Memory) -> StoreOutcome:
-    """Store a memory unless one says the same already, which then counts as used.
+    """Store a memory unless one that holds says the same already, which then counts as used.
 
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
@@ -131,7 +131,7 @@ async def store_unless_known(scope: Scope, memory: Memory) -> StoreOutcome:
         def apply(tx: Transaction) -> StoreOutcome:
             index_new(tx)
             same = similar.find_equivalent(tx.db, memory)
-            if same is not None:
+            if same is not None and similar.holds(tx.db, same):
                 uses.reinforce(tx, [same.id])
                 return StoreOutcome(same, same)
             new = similar.insert(tx, memory, file_alike=True)

@@ -73,6 +73,37 @@ def test_what_is_observed_replaces_what_was_told(call):
     assert [memory.get("supersedes") for memory in found] == [[old["id"]]]
 
 
+@pytest.mark.parametrize("door", ["store", "remember", "observe"])
+def test_what_was_replaced_holds_again_once_it_is_told_again(call, door):
+    def tell(text: str, talk: int) -> None:
+        turns = [{"role": "user", "text": text}]
+        body = {"conversation": f"talk {talk}", "turns": turns, "wait": True}
+        if door == "observe":
+            call.ok("POST", "/api/observe", body)
+        elif door == "remember":
+            call.ok("POST", "/api/tools/remember", {"text": text})
+        else:
+            call.store(text)
+
+    texts = ["My sister lives in Bonn", "My sister moved to Kiel"]
+    for talk, text in enumerate([*texts, *texts, *texts[:1], *texts[:1]]):
+        tell(text, talk)
+        results = call.ok("GET", "/api/memory")["results"]
+        assert [each["text"] for each in results if each["superseded_by"] is None] == [text]
+    assert call.total() == 5
+
+
+def test_a_corrected_word_leaves_what_is_replaced_as_it_is(call):
+    old = call.store(OLD)
+    new = call.store(NEW)
+    call.ok("PUT", f"/api/memory/{new['id']}", {"text": "Maya moved to Lübeck"})
+    assert link(call, old["id"]) == new["id"]
+    call.ok("PUT", f"/api/memory/{old['id']}", {"text": "Maya lives in Bonn, on the Rhine"})
+    assert link(call, old["id"]) == new["id"]
+    call.ok("PUT", f"/api/memory/{new['id']}", {"text": "The boat is red"})
+    assert link(call, old["id"]) is None
+
+
 def test_turns_replace_nothing_and_are_not_replaced(call):
     turns = [{"role": "user", "text": OLD}, {"role": "user", "text": NEW}]
     stored = call.ok("POST", "/api/turns", {"conversation": "talk", "turns": turns})["stored"]

@@ -10,7 +10,7 @@ import msgspec
 from thermocline.sync import changed
 
 from ...errors import Conflict, NotFound
-from ...language.comparison import is_duplicate
+from ...language.comparison import contradicts, is_duplicate
 from ...memory.records import DEFAULT_CATEGORY, Memory
 from ...memory.scoring import score_of, tier_of
 from ..database import rows
@@ -114,15 +114,17 @@ def strengthen(tx: Transaction, known: Memory, repeated: Memory) -> Memory:
 def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memory:
     """Replace the content of a memory, under the same id.
 
-    If the text changes, its contradictions with other memories are cleared. Without a change
-    nothing is written.
+    If the text changes, its contradictions with other memories are cleared, unless it still has
+    them. Without a change nothing is written.
     """
     new = msgspec.structs.replace(new, tags=tuple(sorted({*new.tags})))
     if msgspec.structs.replace(new, updated_at=old.updated_at) == old:
         return old
     if new.text != old.text:
-        clear_superseded(tx, old.id)
-        new = msgspec.structs.replace(new, superseded_by=None)
+        clear_superseded(tx, old.id, lambda older: contradicts(older, new))
+        newer = fetch(tx.db, new.superseded_by)
+        if newer is None or not contradicts(new, newer):
+            new = msgspec.structs.replace(new, superseded_by=None)
     if new.category != old.category:
         if new.original_category == old.original_category:
             new = msgspec.structs.replace(new, original_category="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -316,11 +316,18 @@ def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | No
     rows.write(tx, KIND, memory.id, to_row(memory), why=why, stamp=stamp)
 
 
-def clear_superseded(tx: Transaction, key: str) -> None:
-    """Clear `superseded_by` of the memories that a changed or deleted memory superseded."""
+def clear_superseded(
+    tx: Transaction, key: str, still: Callable[[Memory], bool] = lambda _: False
+) -> None:
+    """Clear `superseded_by` of the memories that a changed or deleted memory superseded.
+
+    Those that it `still` supersedes keep it.
+    """
     for older in select(tx.db, "superseded_by = ?", key):
-        freed = msgspec.structs.replace(older, superseded_by=None)
-        rewrite(tx, freed, why="unlinked", stamp=_just_after(tx, older.id, "superseded_by"))
+        if not still(older):
+            freed = msgspec.structs.replace(older, superseded_by=None)
+            stamp = _just_after(tx, older.id, "superseded_by")
+            rewrite(tx, freed, why="unlinked", stamp=stamp)
 
 
 def release(tx: Transaction, target: str) -> None:

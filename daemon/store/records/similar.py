@@ -58,8 +58,7 @@ def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None
             continue
         if is_outside(other.source) != is_outside(memory.source):
             continue
-        survivor = merging.successor(db, other.id)
-        if survivor is not None and survivor.superseded_by is None:
+        if (survivor := _current_one(db, other)) is not None:
             return survivor
     return None
 
@@ -67,19 +66,36 @@ def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None
 def find_equivalent(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that says the same as `memory`, whatever their ids.
 
-    This includes a memory that would be merged with it; a turn is never a duplicate.
+    This includes a memory that would be merged with it; a turn is never a duplicate. One that
+    still holds comes before those that are superseded.
     """
+    equivalent = _equivalent(db, memory)
+    first = next(equivalent, None)
+    if first is None or holds(db, first):
+        return first
+    return next((other for other in equivalent if holds(db, other)), first)
+
+
+def holds(db: sqlite3.Connection, memory: Memory) -> bool:
+    """Whether what a memory says is not superseded, nor what it was merged into."""
+    return _current_one(db, memory) is not None
+
+
+def _current_one(db: sqlite3.Connection, memory: Memory) -> Memory | None:
+    survivor = merging.successor(db, memory.id)
+    return survivor if survivor is not None and survivor.superseded_by is None else None
+
+
+def _equivalent(db: sqlite3.Connection, memory: Memory) -> Iterator[Memory]:
     outside = is_outside(memory.source)
     for other in _with_text(db, memory.text, memory.updated_at, turns=False):
         if is_outside(other.source) == outside:
-            return other
+            yield other
     for other in _with_telling_words(db, memory.text):
         same = other.text.strip().lower() == memory.text.strip().lower()
-        if same and other.position is None and is_outside(other.source) == outside:
-            return other
-        if is_duplicate(other, memory):
-            return other
-    return None
+        as_said = same and other.position is None and is_outside(other.source) == outside
+        if as_said or is_duplicate(other, memory):
+            yield other
 
 
 def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
