@@ -25,14 +25,20 @@ Role: TypeAlias = Literal["user", "agent", "system", "tool", "person", ""]
 _STAMP: Final = (
     r"(?:\[[\d:., /APMapm-]{4,30}\]\s?|\(?\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},?[ T]\d{1,2}:\d{2}"
     r"(?::\d{2})?\s?(?:[AaPp][Mm])?\)?\s?(?:[-–]\s)?|\(?\d{1,2}:\d{2}(?::\d{2})?"
-    r"(?:\s?[AaPp][Mm])?\)?\s(?:[-–]\s)?)?"
+    r"(?:\s?[AaPp][Mm])?\)?\s(?:[-–]\s)?)"
 )
+# Behind a time a name may also be a number, or have emoji.
 _LINE: Final = re.compile(
-    rf"^[ \t]*(?:[-*>]\s)?{_STAMP}"
+    rf"^[ \t]*(?:[-*>]\s)?(?:{_STAMP}?"
     r"(?:<(?P<nick>[^\s<>:]{1,30})>\s|\*{0,2}(?P<name>[^\W\d_](?:[^\W_]|[ .'’_-]){0,30}?)\*{0,2}"
-    r"\s?(?:\([^)\n]{1,30}\)\s?)?[:：]\*{0,2}(?:\s|(?<=：)|$))",
+    r"\s?(?:\([^)\n]{1,30}\)\s?)?[:：]\*{0,2}(?:\s|(?<=：)|$))"
+    rf"|{_STAMP}(?P<stamped>\+[\d ()-]{{6,22}}|(?:[^\W\d_]|[~\u2000-\U0010ffff])"
+    rf"(?:[\w .'’~-]|[\u2000-\U0010ffff]){{0,40}}?)[:：]\s)",
     re.MULTILINE,
 )
+_DATED: Final = re.compile(r"[ \t\[(]*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
+# "+49 170 1234567", "Mum 🧡".
+_NO_NAME: Final = re.compile(r"[^\w .'’-]")
 _FENCED: Final = re.compile(
     r"^[ \t]*+(`{3,}+|~{3,}+)(?:(?!^[ \t]*+\1)[^\n]*+\n)*+(?:[ \t]*+\1)?", re.MULTILINE
 )
@@ -117,7 +123,8 @@ def _line_labels(text: str) -> Iterator[_Label]:
         while code and code[0][1] <= match.start():
             del code[0]
         if not code or match.start() < code[0][0]:
-            yield _Label(match.start(), match.end(), match["nick"] or match["name"].strip())
+            name = match["nick"] or match["name"] or match["stamped"]
+            yield _Label(match.start(), match.end(), name.strip())
 
 
 def _speakers(text: str, labels: list[_Label]) -> frozenset[str]:
@@ -136,15 +143,18 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
         return True
     words = label.name.split()
     kinds = table("speakers")
-    if "none" in {kinds.get(name), kinds.get(words[0].casefold())} or len(words) > 3:
+    is_name = _NO_NAME.search(label.name) is None
+    longest = 3 if is_name else len(words)
+    if "none" in {kinds.get(name), kinds.get(words[0].casefold())} or len(words) > longest:
         return False
     # "Translate:" is no speaker.
     begin = text[label.start :].lstrip(" \t*->")
     is_frame = _opens("framed", begin) or _opens("not_recorded", begin)
     if is_frame or name.endswith(("error", "exception", "warning")):
         return False
-    if text[label.start : label.end].rstrip().endswith(">"):
-        return True
+    nick = text[label.start : label.end].rstrip().endswith(">")
+    if nick or not is_name:
+        return nick or _DATED.match(text, label.start) is not None
     stamped = text[label.start] in "[(" or text[label.start].isdigit()
     if words[0][0].islower() and not stamped:
         return False
