@@ -42,7 +42,8 @@ _PLACED: Final = re.compile(
     r"|(?:an|in|von) (?:der|dem)|del|de la|en el|en la|para el|para la|du|à la|pour la|pour le)"
     r"\s+(?:\w+\s+)?$"
 )
-_SENTENCE_END: Final = re.compile(r"[.!?…]\s+|\n+|[。！？]")
+_SENTENCE_END: Final = re.compile(r"[.!?…]\s+|[。！？]\s*|\n+")
+_ASKED: Final = re.compile("[?？][\"'”’»)]*\\s*\\n[\"'`“„«]*$")
 _LINK: Final = re.compile(
     r"(?:\s*(?:[:=→(]|['’]s|\b(?:is|was|are|it['’]?s|that['’]?s|mine['’]?s|ist|lautet|heißt|war|sind"
     r"|die|der|das|es|era|son|est|c['’]est|était|to|auf|now|jetzt|ahora|still|immer noch|übrigens"
@@ -150,14 +151,17 @@ class _Surroundings:
         """The features of what stands around a candidate, and the kind of the nearest name."""
         text, (start, end, *_) = self._text, candidate
         sentence = bisect_right(self._ends, start)
-        begins = self._ends[sentence - 1] if sentence else 0
+        # An answer goes on with its question.
+        asked = candidate.kind != "words" and _ASKED.search(text, max(0, start - BEHIND), start)
+        first = sentence - (2 if asked else 1)
+        begins = self._ends[first] if first >= 0 else 0
         ends = self._ends[sentence] if sentence < len(self._ends) else len(text)
         features: set[str] = set()
         nearest = behind = ""
         at = bisect_left(self._starts, start)
-        first = max(bisect_left(self._starts, start - BEFORE), at - _MOST_NAMES)
-        last = min(bisect_left(self._starts, end + BEHIND), at + _MOST_NAMES)
-        for name in self._names[first:last]:
+        lowest = max(bisect_left(self._starts, start - BEFORE), at - _MOST_NAMES)
+        highest = min(bisect_left(self._starts, end + BEHIND), at + _MOST_NAMES)
+        for name in self._names[lowest:highest]:
             kind = name.kind
             if name.end <= start:
                 features.add(kind + (" before" if name.start >= begins else " earlier"))

@@ -65,8 +65,8 @@ def test_a_secret_asked_for_in_one_call_and_given_in_the_next_is_on_no_disk(daem
     for name in ("d", "e"):
         kept = call.ok("GET", f"/api/memory?group={name}")["results"]
         assert sorted(turn["text"] for turn in kept if turn["position"] > 1) == [
-            "Again: [password removed], on Mondays",
-            "[password removed]",
+            "Again: [credit card removed], on Mondays",
+            "[credit card removed]",
         ]
     for path in daemon.state.rglob("*"):
         assert b"8326" not in content(path), path
