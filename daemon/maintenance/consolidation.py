@@ -177,7 +177,7 @@ def _outlived(db: sqlite3.Connection, now: float) -> Facts:
         " AND max(created_at, coalesce(last_accessed_at, 0)) < ?3) FROM memories",
         (now, AGED_FLOOR, now - GRACE_DAYS * DAY),
     ).fetchone()
-    return {"expired": expired, "decayed": decayed}
+    return {"expired": 0 if meta.clock_has_jumped(db, now) else expired, "decayed": decayed}
 
 
 async def _prune(work: Work) -> Facts:

@@ -50,8 +50,8 @@ def enforce_limits(tx: Transaction) -> None:
 
 
 def forget_expired(tx: Transaction) -> int:
-    """Delete expired memories, and return how many."""
-    if tx.now < tx.cache.next_expiry:
+    """Delete expired memories, and return how many; within a day after a clock's jump none."""
+    if tx.now < tx.cache.next_expiry or meta.clock_has_jumped(tx.db, tx.now):
         return 0
     expired = column(tx.db, f"SELECT id {_EXPIRED} LIMIT ?", tx.now, _EXPIRED_AT_ONCE)
     for key in expired:
@@ -101,7 +101,8 @@ def enforce_all_limits(tx: Transaction) -> int:
 
 def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
     """Whether a memory has faded out of warm, or expired."""
-    return bool(scalar(db, f"SELECT 1 {_EXPIRED} LIMIT 1", now) or faded(db, now, rules))
+    expired = scalar(db, f"SELECT 1 {_EXPIRED} LIMIT 1", now) is not None
+    return (expired and not meta.clock_has_jumped(db, now)) or bool(faded(db, now, rules))
 
 
 def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:

@@ -145,28 +145,29 @@ async def test_what_a_clock_that_has_jumped_calls_old_is_deleted_if_it_stands_a_
     upkept = Upkept(await open_store(now=lambda: at))
     await upkept.store.write(prune)
     at = NOW
-    await upkept.add(memory("a", importance=0.1))
+    await upkept.add(memory("a", importance=0.1), memory("lent", expires_at=NOW + 30 * DAY))
 
     def change(tx: Transaction) -> None:
         found = memories.find(tx.db, "a")
         memories.replace(tx, found, structs.replace(found, text="something else"))
 
-    async def left() -> tuple[int, int]:
+    async def left() -> tuple[int, int, bool]:
+        await upkept.run("quick")
         await upkept.store.write(prune)
         forgotten = (await upkept.run("monthly")).forgotten
         versions = await upkept.store.read(lambda db: history.read(db, "id = ?", "a"))
-        return forgotten, len(versions)
+        return forgotten, len(versions), "lent" in await upkept.all()
 
     await upkept.store.write(change)
     at = NOW + 11 * 366 * DAY
-    assert await left() == (0, 1)
-    assert await left() == (0, 1)
+    assert await left() == (0, 1, True)
+    assert await left() == (0, 1, True)
     at = NOW + 3600
-    assert await left() == (0, 1)
+    assert await left() == (0, 1, True)
     at = NOW + 11 * 366 * DAY
-    assert await left() == (0, 1)
+    assert await left() == (0, 1, True)
     at += DAY
-    assert await left() == (1, 0)
+    assert await left() == (1, 0, False)
 
 
 async def test_what_was_stored_before_the_clock_was_set_is_not_taken_for_old(upkept):

@@ -86,6 +86,7 @@ class _SteadyClock(msgspec.Struct, frozen=True):
 
     since: float
     seen: float
+    has_jumped: bool = False  # whether it began with a jump, not with the first note
 
 
 def clock_is_steady(db: sqlite3.Connection, now: float) -> bool:
@@ -98,11 +99,20 @@ def clock_is_steady(db: sqlite3.Connection, now: float) -> bool:
     return known is not None and _follows(known, now) and now - known.since >= DAY
 
 
+def clock_has_jumped(db: sqlite3.Connection, now: float) -> bool:
+    """Whether the clock is known to have jumped less than a day ago."""
+    known = read(db, _STEADY, _SteadyClock)
+    if known is None:
+        return False
+    return not _follows(known, now) or (known.has_jumped and now - known.since < DAY)
+
+
 def note_steady_clock(tx: Transaction) -> None:
     """Note that the clock has come to this time; called at least daily while an agent is open."""
     known = read(tx.db, _STEADY, _SteadyClock)
-    since = known.since if known is not None and _follows(known, tx.now) else tx.now
-    write(tx, _STEADY, _SteadyClock(since, tx.now))
+    if known is None or not _follows(known, tx.now):
+        known = _SteadyClock(tx.now, tx.now, has_jumped=known is not None)
+    write(tx, _STEADY, msgspec.structs.replace(known, seen=tx.now))
 
 
 def _follows(known: _SteadyClock, now: float) -> bool:
