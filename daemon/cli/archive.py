@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -101,6 +102,8 @@ def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[P
     """
     _refuse_taken(file, force=force)
     pieces = _begun(pieces)
+    # The file beside it is removed after SIGTERM too, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Of two commands at once each writes its own.
     part = file.with_name(f"{file.name}.{os.getpid()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -64,10 +64,10 @@ def show_result(shown: Shown, answer: Any, *, as_json: bool) -> None:
 
 
 def ask(question: str) -> str | None:
-    """What a person types; None: the input has ended."""
+    """What a person types; None: the input has ended, or Ctrl-C."""
     try:
         return input(question).strip()
-    except EOFError:
+    except (EOFError, KeyboardInterrupt):
         print()
         return None
 
@@ -77,8 +77,11 @@ def agreed(question: str, otherwise: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage(f"cannot ask without a terminal: {otherwise}")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() in ("y", "yes"):
-        return True
+    try:
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return True
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
     say("nothing was changed")
     return False
 

@@ -145,7 +145,10 @@ def test_a_full_disk_is_a_matter_of_the_moment(shell):
     assert b"cannot write the result: no space left on device\n  make room" in done.stderr
 
 
-def test_a_daemon_that_dies_leaves_no_half_backup(make_daemon, tmp_path, eventually):
+@pytest.mark.parametrize(("ended", "code"), [("daemon", 3), ("SIGINT", 130), ("SIGTERM", 130)])
+def test_an_end_in_the_middle_leaves_no_half_backup(
+    make_daemon, tmp_path, eventually, *, ended, code
+):
     daemon = make_daemon().start()
     notes = daemon.folder() / "memory"
     notes.mkdir()
@@ -156,11 +159,14 @@ def test_a_daemon_that_dies_leaves_no_half_backup(make_daemon, tmp_path, eventua
         part = tmp_path / f"a.{process.pid}.part"
         eventually(lambda: part.exists() and part.stat().st_size > 0, "the backup is on its way")
         process.send_signal(signal.SIGSTOP)
-        daemon.stop(signal.SIGKILL)
+        if ended == "daemon":
+            daemon.stop(signal.SIGKILL)
+        else:
+            process.send_signal(signal.Signals[ended])
         process.send_signal(signal.SIGCONT)
-        assert process.wait(60) == 3
+        assert process.wait(60) == code
         assert process.stderr is not None
-        assert b"did not answer" in process.stderr.read()
+        assert (b"did not answer" in process.stderr.read()) is (ended == "daemon")
     assert not part.exists()
     assert not (tmp_path / "a").exists()
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -263,7 +264,7 @@ def test_seal_says_that_nothing_is_replicated_before_it_asks_for_a_key_file(make
     assert "nothing is replicated" not in "".join(second)
 
 
-def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(make, tmp_path):
+def test_an_end_of_input_or_ctrl_c_refuses_the_visitor_and_confirms_no_recovery_key(make, tmp_path):
     url = replica(tmp_path)
     one = make("desk", "sync.seal=on", url=url, keys=True)
     one.store("The pilot boards at six")
@@ -280,15 +281,24 @@ def test_an_end_of_input_refuses_the_visitor_and_confirms_no_recovery_key(make, 
     assert "ended the invitation" in joined
     assert "Traceback" not in rest + joined
     three = make("tablet", url=f"file:{tmp_path / 'other.db'}")
-    for _ in range(2):
+    for is_interrupted in (False, True):
         ours, theirs = os.openpty()
         with spawn(three, "seal", stdin=theirs) as sealing:
-            os.write(ours, b"wrong\n\x04")
-            typed, _ = sealing.communicate(timeout=120)
+            assert sealing.stdout is not None
+            os.write(ours, b"wrong\n")
+            typed = ""
+            while not typed.endswith("That is not the last group.\nType the last group of it: "):
+                typed += sealing.stdout.read(1)
+            stat = Path(f"/proc/{sealing.pid}/stat")
+            wait_until(lambda stat=stat: stat.read_text().split()[2] == "S", "it waits for a key")
+            if is_interrupted:
+                sealing.send_signal(signal.SIGINT)
+            else:
+                os.write(ours, b"\x04")
+            typed += sealing.communicate(timeout=120)[0]
         os.close(ours)
         os.close(theirs)
-        assert "That is not the last group." in typed
-        assert "was not confirmed" in typed
+        assert "was not confirmed: nothing is sealed; run it again" in typed
         assert "Traceback" not in typed
     three.store("The pilot boards at six")
     three.sync()
