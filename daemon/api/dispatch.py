@@ -45,6 +45,7 @@ _REQUEST: Final = "%s %s for '%s': %d in %s ms"
 _EXHAUSTED: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
 _FAULT: Final = "something went wrong inside the daemon"
 _FAULT_HINT: Final = "its log has the details"
+_REPLACED_HINT: Final = "its program was replaced while it ran: restart it"
 
 
 class MethodNotAllowed(InvalidInput):
@@ -114,7 +115,10 @@ class Dispatcher:
             kind, where = fault_of(error)
             text = "a request failed with %s:\n%s"
             _log.error(text, kind, where, extra={"action": "request_failed"})
-            return error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT))
+            # A module that is loaded late fits no more to those that were loaded before.
+            replaced = isinstance(error, ImportError) and "thermocline" in (error.name or "")
+            hint = _REPLACED_HINT if replaced else _FAULT_HINT
+            return error_response(ThermoclineError(_FAULT, hint=hint))
 
     def _reason(self, error: Exception) -> ThermoclineError | None:
         """The error of our tree for one of the disk or of the limits of the process, else None."""

@@ -6,7 +6,13 @@ import os
 import sys
 
 from ..client.caller import Caller
-from ..client.errors import ApiError, ClientError, DaemonUnreachable, explained
+from ..client.errors import (
+    AnswerUnreadable,
+    ApiError,
+    ClientError,
+    DaemonUnreachable,
+    explained,
+)
 from ..errors import ConfigInvalid, ThermoclineError, Unavailable
 from ..runtime import VERSION
 from .terminal import show_json, show_result, visible, warn, worded
@@ -84,7 +90,10 @@ def _run(words: list[str], *, as_json: bool) -> int:
         )
         if shown is None or isinstance(shown, int):
             return shown or DONE
-        show_result(shown, client.answer, as_json=as_json)
+        try:
+            show_result(shown, client.answer, as_json=as_json)
+        except KeyError as error:
+            raise AnswerUnreadable(client.socket_path, f"it lacks {error}") from error
         return DONE
 
 

@@ -65,12 +65,14 @@ class AnswerLost(DaemonUnreachable):
     """The daemon got the call, but its answer did not come: it was carried out or not."""
 
     text = "the daemon at {path} did not answer: {reason}"
+    hint = "check whether the change was made"
 
 
 class AnswerUnreadable(AnswerLost):
     """The daemon acted, but this release cannot read its answer: it is of another release."""
 
     text = "cannot read the answer of the daemon at {path}: {reason}"
+    hint = "it is of another release: restart it, or use that release's client"
 
 
 def refusal(status: int, parsed: Any) -> ApiError:
@@ -88,8 +90,7 @@ def explained(error: Exception) -> dict[str, str]:
     if isinstance(error, (ApiError, ThermoclineError)):
         return error.as_dict()
     if isinstance(error, AnswerLost):
-        hint = "check whether the change was made"
-        return {"code": "answer_lost", "message": str(error), "hint": hint}
+        return {"code": "answer_lost", "message": str(error), "hint": error.hint}
     if isinstance(error, DaemonUnreachable):
         return {"code": "unreachable", "message": str(error), "hint": _way_in(error)}
     if isinstance(error, OSError):

@@ -36,7 +36,7 @@ def keys(loaded: Loaded) -> list[ConfigKey]:
             origin=loaded.origins[dotted(path)],
             default=msgspec.to_builtins(defaults.get(path)),
             # An entry of a map is explained with the map.
-            help=next(helps[path[:end]] for end in range(len(path), 0, -1) if path[:end] in helps),
+            help=next((helps[path[:n]] for n in range(len(path), 0, -1) if path[:n] in helps), ""),
             expected=allowed(type_at(path)),
             needs_restart=at_start(path),
         )

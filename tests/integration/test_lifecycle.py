@@ -123,6 +123,15 @@ def test_a_socket_that_was_left_is_replaced_and_one_removed_not_missed(make_daem
     assert daemon.stop(signal.SIGINT) == 0
 
 
+def test_a_program_that_was_replaced_while_it_ran_is_to_be_restarted(make_daemon):
+    daemon = make_daemon().broken("replaced").start()
+    with daemon.client("ana") as client:
+        client.store("Ana lives in Kiel")
+        with pytest.raises(ApiError, match="went wrong inside the daemon") as refused:
+            list(client.export())
+    assert "restart it" in (refused.value.hint or "")
+
+
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_what_is_no_socket_is_left_alone(make_daemon, kind):
     daemon = make_daemon()

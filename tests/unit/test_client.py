@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thermocline.daemon.cli.main import main
 from thermocline.daemon.client import (
     AnswerLost,
     ApiError,
@@ -360,6 +361,12 @@ def test_an_answer_may_have_fields_of_a_later_release_but_no_other_shape(scripte
         assert client.call("GET /api/kv/{key}", key="a")["colour"] == "red"
         with pytest.raises(AnswerLost, match="cannot read the answer"):
             client.kv_get("a")
+
+
+def test_the_command_line_names_what_the_answer_of_an_earlier_release_lacks(scripted, capsys):
+    daemon = scripted([answer({"results": [{"id": "a"}]})])
+    assert main(["--socket", str(daemon.path), "agents"]) == 3
+    assert "it lacks 'size_bytes'; it is of another release: restart it" in capsys.readouterr().err
 
 
 @given(st.text())
