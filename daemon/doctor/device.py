@@ -100,7 +100,8 @@ def clock(context: DeviceContext) -> Iterator[CheckResult]:
         if newest > context.now + _JUMP_SECONDS:
             hours = (newest - context.now) / 3600
             text = f"the clock is {hours:,.0f} h behind the newest change of '{agent}'"
-            yield warning(text, f"{sync}; nothing is lost meanwhile")
+            right = "if it is right, it was ahead when that was stored"
+            yield warning(text, f"{sync}; {right}; nothing is lost either way")
             return
     yield ok(time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(context.now)))
 
@@ -195,8 +196,9 @@ def integrity(context: DeviceContext) -> Iterator[CheckResult]:
     """Every agent's database is sound; nothing is written or locked."""
     newest, sound = MIGRATIONS[-1].version, 0
     for agent, path in context.agents():
-        if not os.access(path, os.R_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        for file in (path, *path.parent.glob(f"{path.name}-*")):
+            if not os.access(file, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file)
         schema, faults = _inspect(path)
         if faults != ["ok"]:
             # A daemon may have opened the database in between.

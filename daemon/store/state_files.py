@@ -274,7 +274,7 @@ class _Disk:
         except FileNotFoundError:
             stamp = None
         except (Conflict, TooLarge, PermissionError) as error:
-            self._set_aside(name, str(error))
+            self._set_aside(name, reason_of(error) if isinstance(error, OSError) else str(error))
             stamp = None
         else:
             stamp, current = _stamp_of(stood), hashlib.sha256(present).hexdigest()
@@ -325,7 +325,11 @@ class _Disk:
     def _set_aside(self, name: str, why: str) -> None:
         path = self._paths[name]
         aside = atomic.set_aside(path, "changed")
-        self._report(name, f"{path} was changed ({why}); it was set aside as {aside.name}", aside)
+        self._report(
+            name,
+            f"{path} is not as it was written ({why}); it was set aside as {aside.name}",
+            aside,
+        )
 
     def _report(self, name: str, message: str, aside: Path) -> None:
         self._problems.report(
