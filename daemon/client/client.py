@@ -189,7 +189,9 @@ class Calls:
         lambda: schemas.conversations.Observed, "POST /api/observe", "conversation", "turns"
     )
     # Store the turns of a conversation as they are; see `Talk`.
-    turns = Method(lambda: schemas.conversations.TurnsStored, "POST /api/turns", "conversation")
+    turns = Method(
+        lambda: schemas.conversations.TurnsStored, "POST /api/turns", "conversation", "turns"
+    )
     # Fit a conversation into a model's window again.
     compact = Method(
         lambda: schemas.conversations.CompactedMessages, "POST /api/compact", "messages"

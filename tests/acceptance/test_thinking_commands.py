@@ -68,6 +68,8 @@ def test_files_of_any_size_are_distilled_with_who_said_what(shell, tmp_path):
     files[2].write_bytes(b'\xef\xbb\xbf[{"role": "user", "content": "I live in Graz"}]')
     out, _ = shell.run("observe", str(files[2]), "--rules")
     assert "I live in Graz" in out
+    files[2].write_text('{"messages": [{"role": "user", "content": "I live in Graz"}]}')
+    assert "no list" in shell.run("observe", str(files[2]), "--turns", code=2).stderr
 
 
 def test_a_model_at_an_address_distils_and_searches(shell, model_server):

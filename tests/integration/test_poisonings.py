@@ -90,7 +90,7 @@ def tell(client: Client, docs: Path, attacks: list[Poisoning], *, named: bool) -
             ]
             client.observe(f"talk-{number}", turns, end=True, wait=True)
             if attack.door == "turns":
-                client.turns(f"told-{number}", turns=turns)
+                client.turns(f"told-{number}", turns)
 
 
 def reached(
