@@ -126,6 +126,7 @@ def _observe(args: Args, client: Caller) -> Shown:
 
 def messages_in(text: str) -> dict[str, Any]:
     """The messages of a JSON list, or any other text; `WrongUsage` for other JSON."""
+    refuse(not text.strip(), "cannot read the messages: the text is empty")
     begins = "".join(text[:1_000].split())[:2]
     refuse(begins == '{"', "cannot read the messages: a JSON object is no list of them")
     # "[10:02] Ada: yes" is a line of a chat.

@@ -152,7 +152,11 @@ async def reported(scope: Scope, body: schemas.Talk, *, ended: bool = False) -> 
             for utterance in utterances(turns)
         ]
     if len(turns) > _MOST_TURNS or (not turns and not ended):
-        raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=field)
+        raise InvalidInput(
+            f"give 1 to {_MOST_TURNS} turns (got {len(turns)})",
+            field=field,
+            hint="send a longer conversation in parts, one after the other" if turns else None,
+        )
     skipped: list[schemas.SkippedMessage] = []
     if field == "messages":
         incoming, skipped = _messages(scope, turns, user)

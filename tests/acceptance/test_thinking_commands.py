@@ -70,6 +70,9 @@ def test_files_of_any_size_are_distilled_with_who_said_what(shell, tmp_path):
     assert "I live in Graz" in out
     files[2].write_text('{"messages": [{"role": "user", "content": "I live in Graz"}]}')
     assert "no list" in shell.run("observe", str(files[2]), "--turns", code=2).stderr
+    assert "is empty" in shell.run("observe", "-", "--conversation", "c", code=2).stderr
+    files[2].write_text("Ada: Yes.\nBen: No.\n" * 300)
+    assert "in parts" in shell.run("observe", str(files[2]), "--turns", code=1).stderr
 
 
 def test_a_model_at_an_address_distils_and_searches(shell, model_server):
