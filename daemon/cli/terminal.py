@@ -76,8 +76,8 @@ def agreed(question: str, otherwise: str) -> bool:
     """Whether a person agrees; without a terminal `WrongUsage`, with what to do `otherwise`."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise WrongUsage(f"cannot ask without a terminal: {otherwise}")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     try:
+        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return True
     except KeyboardInterrupt:

@@ -275,7 +275,9 @@ class Scheduler:
         """Initial rows for jobs without a row or with an impossible time."""
         now = self._clock.now()
         return {
-            job.name: msgspec.structs.replace(run or Run(now), done=now)
+            job.name: Run(now)
+            if run is None
+            else msgspec.structs.replace(run, done=now, at=run.at and min(run.at, now))
             for job in jobs
             if ((run := runs.get(job.name)) is None and job.when() is not None)
             or (run is not None and run.done != believed(run.done, now))

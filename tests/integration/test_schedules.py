@@ -244,6 +244,10 @@ async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world):
     assert modes(await world.live(1)) == [("monthly", 9601.0)]
     world.now -= 400 * DAY
     assert modes(await world.live(2)) == [("quick", 3.0)]
+    async with world.agents.use("ana", create=False) as store:
+        brief = await store.read(lambda db: world.upkeep.status("ana", db).brief)
+    assert brief.last == "quick"
+    assert brief.last_at < world.now
     rounds = world.rounds
     for _ in range(20):
         world.now += 7 * DAY
