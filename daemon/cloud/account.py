@@ -225,7 +225,7 @@ def _credentials(folder: Path, workspace: Path | None) -> tuple[_Credentials, Pa
         path = place / CREDENTIALS_FILE
         try:
             content = path.read_bytes()[:_LONGEST_FILE]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             raise ConfigInvalid(f"cannot read {path}: {error.strerror}") from error

@@ -20,6 +20,9 @@ _PATH_BYTES: Final = 4_000
 _NAME_BYTES: Final = 255
 _DEPTH: Final = 64
 # Contains the token of the replica, and must not be copied.
+LINK: Final = "a link"
+SPECIAL: Final = "neither a file nor a folder"
+OWN: Final = "the folder of the memories themselves"
 _SECRET: Final = "turso-credentials.json"  # noqa: S105 - the name of a file
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking, in case a pipe has replaced the file.
@@ -66,7 +69,7 @@ def walk(
     except FileNotFoundError:
         return
     except OSError as error:
-        yield Skipped(prefix, "a link" if top.is_symlink() else reason_of(error))
+        yield Skipped(prefix, LINK if top.is_symlink() else reason_of(error))
         return
     # Closes all folders even if the caller stops early.
     with _closed(handle), closing(_Walk(never, wanted, enters).entered(handle, prefix, 0)) as below:
@@ -83,7 +86,7 @@ def open_below(top: Path, below: str) -> int:
         handle = os.open(name, _FILE, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "neither a file nor a folder")
+        raise OSError(errno.EINVAL, SPECIAL)
     return handle
 
 
@@ -139,7 +142,7 @@ class _Walk(msgspec.Struct):
     def entered(self, folder: int, path: str, depth: int) -> Generator[Entry, None, None]:
         status = os.fstat(folder)
         if (status.st_dev, status.st_ino) == self.never:
-            yield Skipped(path, "the folder of the memories themselves")
+            yield Skipped(path, OWN)
         elif self.enters is None or self.enters(path, status):
             yield from self.below(folder, path, depth)
 
@@ -197,4 +200,4 @@ def _closed(handle: int) -> Iterator[int]:
 
 def kind(mode: int) -> str:
     """What is neither a regular file nor a folder, in words."""
-    return "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
+    return LINK if stat.S_ISLNK(mode) else SPECIAL

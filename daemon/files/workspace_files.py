@@ -39,6 +39,9 @@ _LATEST_NS: Final = (1 << 63) - 1
 # The year 2106, the latest that all file systems support.
 _LATEST_SECONDS: Final = float(1 << 32)
 _UNFINISHED: Final = ".thermocline-"
+_CONTROL: Final = re.compile("[\x00-\x1f]")
+# What is below the folder and was never meant as a note.
+_NO_NOTES: Final = frozenset({walker.LINK, walker.SPECIAL, walker.OWN})
 _IS_UNFINISHED: Final = re.compile(rf"(.*/)?{re.escape(_UNFINISHED)}[0-9a-f]{{16}}")
 _NEW_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # A link, or something other than a file or a folder.
@@ -71,6 +74,8 @@ def compare(top: Path, known: Mapping[str, Fingerprint], never: Identity) -> Fol
         if _IS_UNFINISHED.fullmatch(path):
             result.unfinished.append(path)
         if not belongs(path):
+            if belongs(_CONTROL.sub("_", path)):
+                result.left.append(Skipped(repr(path)[1:-1], "its name has a control character"))
             return False
         seen.add(path)
         return known.get(path) != _fingerprint_of(status)
@@ -93,6 +98,8 @@ def _look_at(files: Generator[Open | Skipped, None, None], result: FolderChanges
     for file in files:
         if isinstance(file, Skipped):
             skipped.append(file.path)
+            if file.path == FOLDER or (file.why not in _NO_NOTES and "/." not in file.path):
+                result.left.append(file)
             continue
         before = _fingerprint_of(os.fstat(file.handle))
         if before.size > LARGEST:
@@ -312,7 +319,7 @@ class Workspaces:
             _LEFT_OUT,
             agent,
             f"not every file in {top} is replicated: {named}" if left else None,
-            "save them smaller and as UTF-8, or keep a copy: `thermocline backup` holds them",
+            "save them smaller, as UTF-8, by other names; `thermocline backup` has most of them",
             lasting=False,
         )
 

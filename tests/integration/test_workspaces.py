@@ -148,6 +148,21 @@ def test_what_cannot_be_replicated_is_reported_and_left_alone(two):
     (one.desk / "latin.txt").unlink()
     one.sync()
     assert left_out(one) == ""
+    unnamable = [one.desk / "two\nlines.md", one.desk / os.fsdecode(b"sch\xf6n.md")]
+    for path in unnamable:
+        path.write_text("text")
+    one.sync()
+    assert r"memory/two\nlines.md (its name has a control character)" in left_out(one)
+    assert r"memory/sch\udcf6n.md (its name is too long or not valid UTF-8)" in left_out(one)
+    for path in unnamable:
+        path.unlink()
+    one.desk.rename(one.desk.with_name("elsewhere"))
+    one.desk.symlink_to(one.desk.with_name("elsewhere"))
+    one.sync()
+    assert "memory (a link)" in left_out(one)
+    one.desk.unlink()
+    one.desk.write_text("no folder")
+    one.sync()
 
 
 def test_without_a_replica_no_file_is_missed_there(daemon, calls_of):
