@@ -196,8 +196,9 @@ async def add(scope: Scope, path: AbsolutePath) -> schemas.PathAdded:
     Outside of the agent's workspace, and of the paths that the configuration grants the agent, only
     root and the daemon's own user may.
     """
+    # Before it is looked at: a refusal must not say whether it exists.
+    _check_place(scope, await asyncio.to_thread(os.path.realpath, path))
     path = await asyncio.to_thread(_real, path)
-    _check_place(scope, path)
     async with scope.store(create=True) as store:
         added = await store.write(lambda tx: watched.add(tx, path))
         watched_index = scope.daemon.indexes.of(store)
