@@ -248,7 +248,8 @@ class _Sending:
             self._ask(request, self._agent, places)
         except ApiError as error:
             # The name of another system's agent may be no agent id.
-            if not self._agent or error.status != 400:
+            is_large = error.status == 413 and len(some) == 1
+            if not is_large and (not self._agent or error.status != 400):
                 raise
             self.reports[self._agent].note(f"{some[0].place}: {error}")
         self._sent += len(some)
@@ -278,7 +279,8 @@ class _Sending:
         except ApiError as error:
             # A writer may import entries, but no rows that come with them.
             is_addition = error.status == 403 and self.reports[agent].read
-            if not is_addition and (not document.agent or error.status not in (400, 413)):
+            is_refused = error.status == 413 or (document.agent and error.status == 400)
+            if not is_addition and not is_refused:
                 raise
             self.reports[agent].note(f"{document.path}: {error}")
 

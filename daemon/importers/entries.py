@@ -21,6 +21,8 @@ from ..runtime.project import project_of
 
 # A longer text is cut: no memory takes more than 64 KB.
 _TEXT_BYTES: Final = 60_000
+# A key may contain the text.
+_KEY_CHARS: Final = 500
 _SEGMENT_CHARS: Final = 60
 _LONGEST: Final = {
     "subject": 500,
@@ -90,14 +92,14 @@ class EntryBuilder:
             return
         text = text.strip().lstrip("\ufeff")
         if len(text) > _TEXT_BYTES // 4 and len(text.encode(errors="replace")) > _TEXT_BYTES:
-            self.fault(f"{key}: cut to {_TEXT_BYTES:,} bytes")
+            self.fault(f"{str(key)[:_KEY_CHARS]}: cut to {_TEXT_BYTES:,} bytes")
             text = text.encode(errors="replace")[:_TEXT_BYTES].decode(errors="ignore")
         if paths := fields.pop("paths", None):
             named = Metadata(paths=tuple(path for path in paths if isinstance(path, str)))
             fields["metadata"] = msgspec.to_builtins(merge(named, extract(text)))
         data = {
             **(fields.pop("data", None) or {}),
-            "imported": {"from": self.system, "id": str(key)},
+            "imported": {"from": self.system, "id": str(key)[:_KEY_CHARS]},
         }
         if entities := fields.pop("entities", None):
             data[ENTITIES] = entities

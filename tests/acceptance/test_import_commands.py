@@ -183,6 +183,17 @@ def test_the_lines_of_memory_md_become_memories(shell, tmp_path):
     assert shell.json("import", str(page))["stored"] == {}
 
 
+def test_a_file_that_is_too_large_keeps_no_other_out(shell, tmp_path):
+    written(tmp_path / "memory" / "warm-memory.json", [FACT])
+    large = written(tmp_path / "memory" / "hot-memory-state.json", HOT | {"notes": "x" * 1_200_000})
+    taken = shell.json("import", str(tmp_path))
+    assert taken["stored"] == {"memory": 1}
+    [line] = taken["left_out"]
+    assert line.startswith(f"{large}: cannot take the body: the limit is ")
+    _, err = shell.run("import", large, code=1)
+    assert f"cannot import {large}: cannot take the body" in err
+
+
 def test_a_workspace_is_taken_in_with_every_agent_in_it(daemon, tmp_path):
     written(tmp_path / "ws" / "memory" / "warm-memory.json", [FACT])
     written(tmp_path / "ws" / "memory" / "ada" / "warm-memory.json", [FACT | {"text": "of ada"}])

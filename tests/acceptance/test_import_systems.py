@@ -495,6 +495,9 @@ def conversations() -> str:
      ["it is cut off, or not JSON, after 1"]),
     ("m.json", json.dumps({"results": [{"id": "m", "memory": "word " * 20_000}]}), 1,
      ["cut to 60,000 bytes"]),
+    ("b.md", "---\npermalink: b\n---\n\n" + "word " * 250_000, 1, ["cut to 60,000 bytes"]),
+    ("texts.jsonl", json.dumps({"text": "a"}) + "\n"
+     + json.dumps({"text": "b", "data": {"x": "y" * 1_200_000}}) + "\n", 1, ["the limit is"]),
 ])  # fmt: skip
 def test_what_is_whole_is_stored_and_what_is_not_is_reported_by_its_place(
     shell, tmp_path, name, text, number, why
