@@ -122,8 +122,9 @@ class StoreOutcome(msgspec.Struct, frozen=True):
 
 
 async def store_unless_known(scope: Scope, memory: Memory) -> StoreOutcome:
-    """Store a memory unless one that holds says the same already, which then counts as used.
+    """Store a memory unless one says the same already, which then counts as used.
 
+    One that was superseded meanwhile is told anew.
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     async with scope.store(create=True) as store:
@@ -131,7 +132,7 @@ async def store_unless_known(scope: Scope, memory: Memory) -> StoreOutcome:
         def apply(tx: Transaction) -> StoreOutcome:
             index_new(tx)
             same = similar.find_equivalent(tx.db, memory)
-            if same is not None and similar.holds(tx.db, same):
+            if same is not None and not similar.holds_again(tx.db, same, memory):
                 uses.reinforce(tx, [same.id])
                 return StoreOutcome(same, same)
             new = similar.insert(tx, memory, file_alike=True)

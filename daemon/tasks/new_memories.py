@@ -42,7 +42,7 @@ from ..store.database.transaction import Transaction
 from ..store.records import memories, merging, similar, tree_rows, uses
 from ..store.records.memory_rows import fetch, index_new, rewrite
 from ..store.records.selecting import at_rows
-from ..store.records.similar import find_equivalent, holds
+from ..store.records.similar import find_equivalent, holds_again
 
 # The points of a category for its name, the names above it, the words of its description, and each
 # similar memory in it.
@@ -193,7 +193,7 @@ def store_memories(tx: Transaction, memories_in: Sequence[Memory]) -> StoredMemo
     """Store the new memories, which may replace others, and strengthen the known ones.
 
     Secrets are removed first. A memory is known if it would be merged with an existing one, unless
-    that is superseded and of another conversation. This is decided in the transaction: nothing is
+    that was superseded since another conversation. This is decided in the transaction: nothing is
     stored twice, even by concurrent callers.
     """
     stored: list[Memory] = []
@@ -202,7 +202,7 @@ def store_memories(tx: Transaction, memories_in: Sequence[Memory]) -> StoredMemo
     for memory in map(without_secrets, memories_in):
         index_new(tx)
         same = find_equivalent(tx.db, memory)
-        if same is None or (memory.group != same.group and not holds(tx.db, same)):
+        if same is None or (memory.group != same.group and holds_again(tx.db, same, memory)):
             inserted = similar.insert(tx, memory)
             stored.append(inserted.memory)
             superseded[memory.id] = inserted.superseded

@@ -93,6 +93,16 @@ def test_what_was_replaced_holds_again_once_it_is_told_again(call, door):
     assert call.total() == 5
 
 
+def test_what_was_replaced_stays_so_where_an_older_talk_tells_it(call):
+    old = call.store("My sister lives in Bonn")
+    new = call.store("My sister moved to Kiel")
+    turn = {"role": "user", "text": "My sister lives in Bonn", "at": time.time() - DAY}
+    body = {"conversation": "talk", "turns": [turn], "wait": True}
+    answer = call.ok("POST", "/api/observe", body)
+    assert (answer["stored"], answer["known"]) == ([], [old["id"]])
+    assert link(call, old["id"]) == new["id"]
+
+
 def test_a_corrected_word_leaves_what_is_replaced_as_it_is(call):
     old = call.store(OLD)
     new = call.store(NEW)

@@ -71,19 +71,21 @@ def find_equivalent(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """
     equivalent = _equivalent(db, memory)
     first = next(equivalent, None)
-    if first is None or holds(db, first):
+    if first is None or _current_one(db, first) is not None:
         return first
-    return next((other for other in equivalent if holds(db, other)), first)
-
-
-def holds(db: sqlite3.Connection, memory: Memory) -> bool:
-    """Whether what a memory says is not superseded, nor what it was merged into."""
-    return _current_one(db, memory) is not None
+    return next((other for other in equivalent if _current_one(db, other) is not None), first)
 
 
 def _current_one(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     survivor = merging.successor(db, memory.id)
     return survivor if survivor is not None and survivor.superseded_by is None else None
+
+
+def holds_again(db: sqlite3.Connection, known: Memory, told: Memory) -> bool:
+    """Whether `known` was superseded by something that `told`, which says the same, supersedes."""
+    survivor = merging.successor(db, known.id)
+    newer = memory_rows.fetch(db, survivor.superseded_by) if survivor is not None else None
+    return newer is not None and newer.created_at <= told.created_at and not outranks(newer, told)
 
 
 def _equivalent(db: sqlite3.Connection, memory: Memory) -> Iterator[Memory]:
