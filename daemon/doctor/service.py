@@ -99,13 +99,16 @@ def lock(context: DeviceContext) -> Iterator[CheckResult]:
     if holder is None:
         yield ok("free")
     elif context.status is None:
-        where = ""
+        where, fix = "", f"end it with `kill {holder}`, and start it again"
         with suppress(ValueError, KeyError, TypeError):
-            where = f", on {json.loads(recorded)['socket']}"
+            named = json.loads(recorded)["socket"]
+            where = f", on {named}"
+            if os.path.lexists(named):
+                fix = f"use its socket with --socket, or end it with `kill {holder}`"
         yield failure(
             f"process {holder} ({_name_of(holder)}) holds {context.state_dir}{where}, and does not"
             f" answer at {context.socket}",
-            f"use its socket with --socket, or end it with `kill {holder}`",
+            fix,
         )
     elif holder != context.status.pid and holder > 0:
         text = f"process {holder} ({_name_of(holder)}) holds {context.state_dir}, but process"
@@ -134,7 +137,7 @@ def socket(context: DeviceContext) -> Iterator[CheckResult]:
         text = f"{path} is longer than the {_LONGEST_PATH} bytes of a socket's path"
         yield failure(text, "choose a shorter one with --socket or socket.path")
     elif not os.path.lexists(path):
-        yield failure(f"no daemon runs: {path} does not exist", start)
+        yield failure(f"no daemon answers: {path} does not exist", start)
     elif not stat.S_ISSOCK(context.socket.lstat().st_mode):
         text = f"{path} is not a socket, and keeps the daemon from starting"
         yield failure(text, "move it away")

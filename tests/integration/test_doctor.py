@@ -203,14 +203,17 @@ def test_a_service_that_fails(patient, tmp_path, monkeypatch):
 
 def test_a_state_folder_that_a_process_holds_without_answering(patient):
     patient.write("proc/locks", Path("/proc/locks").read_text())
+    elsewhere = patient.state / "elsewhere.sock"
     with (patient.state / "lock").open("a+") as held:
-        held.write('{"pid": 1, "socket": "/elsewhere.sock", "since": 1}')
+        held.write(json.dumps({"pid": 1, "socket": str(elsewhere), "since": 1}))
         held.flush()
         fcntl.flock(held, fcntl.LOCK_EX)
         patient.write("proc/locks", Path("/proc/locks").read_text())
+        removed = patient.says("lock")
+        elsewhere.touch()
         found = patient.says("lock")
-    expect(found, "failure", f"process {os.getpid()} ", f"kill {os.getpid()}")
-    assert "/elsewhere.sock" in found[0].message
+    expect(removed, "failure", str(elsewhere), f"end it with `kill {os.getpid()}`, and start it")
+    expect(found, "failure", f"process {os.getpid()} ", "use its socket")
     patient.write("proc/locks", Path("/proc/locks").read_text())
     assert patient.says("lock")[0].message == "free"
 
