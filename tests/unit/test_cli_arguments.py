@@ -191,7 +191,7 @@ def test_naming_the_verbs_imports_none_of_them():
     (["observe"], "observe needs FILE"),
     (["observe", "-"], "give standard input a --conversation"),
     (["observe", "-", "--conversation", "c", "--turns", "--end"], "--turns stands alone"),
-    (["observe", os.devnull, "--conversation", "c", "--rules", "--llm"], "either --rules or"),
+    (["observe", __file__, "--conversation", "c", "--rules", "--llm"], "either --rules or"),
     (["observe", "-", "--conversation", "c", "--later", "--rules"], "give either --later, or"),
     (["graph", "--alias", "x"], "need a NAME"),
     (["graph", "--depth", "1"], "--depth needs a NAME"),
