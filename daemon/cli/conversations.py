@@ -111,13 +111,14 @@ def _observe(args: Args, client: Caller) -> Shown:
     refuse(args.later and names_model, "give either --later, or --llm, --llm-endpoint and --rules")
     name = args.conversation or Path(args.file).stem.strip("-")
     refuse(not name, "give standard input a --conversation: its name")
+    reader = {} if args.turns else _reader(args, client)
     body = {"conversation": name} | messages_in(text_in(args.file))
     if args.turns:
         stored = client.call("POST /api/turns", **body)
         say_skipped(stored)
         known = f"; {stored['known']} known already" if stored["known"] else ""
         return f"stored {number_of(len(stored['stored']), 'turn', 'turns')}{known}"
-    body |= {"end": bool(args.end), "wait": not args.later, **_reader(args, client)}
+    body |= {"end": bool(args.end), "wait": not args.later, **reader}
     answer = client.call("POST /api/observe", **body)
     say_skipped(answer)
     _say_why(answer)
