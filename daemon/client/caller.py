@@ -188,14 +188,17 @@ class BaseCaller(ABC):
     def _query(self, query: Query | None) -> Query:
         return {**(query or {}), "agent": self._agent}
 
-    def _lost(self, error: Exception) -> DaemonUnreachable:
+    def _lost(self, error: Exception, request: bytes) -> DaemonUnreachable:
         """What an error between request and answer is to the caller."""
         if isinstance(error, BadAnswer):
             return DaemonUnreachable(self.socket_path, str(error))
+        reason = str(error)
         if isinstance(error, TimeoutError):
             reason = f"no whole answer came within {self._timeout:g} seconds"
-            return AnswerLost(self.socket_path, reason)
-        return AnswerLost(self.socket_path, str(error))
+        lost = AnswerLost(self.socket_path, reason)
+        if request.startswith(b"GET "):
+            lost.hint = "try again"
+        return lost
 
     def _answered(self, method: str, path: str, query: Query | None, body: Json) -> Steps[Response]:
         request = request_of(method, path, self._query(query), self._headers, body)
@@ -219,11 +222,11 @@ class BaseCaller(ABC):
             return (yield from self._once(request, until))
         except Broken as broken:
             if not (broken.unsent or (method == "GET" and not broken.begun)):
-                raise self._lost(broken) from broken
+                raise self._lost(broken, request) from broken
         try:
             return (yield from self._once(request, until))
         except Broken as broken:
-            raise self._lost(broken) from broken
+            raise self._lost(broken, request) from broken
 
     def _once(self, request: bytes, until: float) -> Steps[Response]:
         connection = yield from self._connected()
@@ -232,7 +235,7 @@ class BaseCaller(ABC):
             answer = yield from connection.converse(request, until)
             reusable = answer.reusable
         except (BadAnswer, TimeoutError) as error:
-            raise self._lost(error) from error
+            raise self._lost(error, request) from error
         finally:
             # The rest of an incomplete answer must not be read as the next one.
             if reusable:
@@ -276,7 +279,7 @@ class BaseCaller(ABC):
         except TimeoutError as error:
             raise AnswerLost(self.socket_path, "the stream fell silent") from error
         except (BadAnswer, Broken) as error:
-            raise self._lost(error) from error
+            raise self._lost(error, request) from error
         finally:
             connection.close()
 

@@ -186,6 +186,13 @@ def test_a_read_that_got_no_answer_is_sent_once_more_and_then_given_up(scripted)
     assert daemon.lines() == [*["GET /api/status HTTP/1.1"] * 2, *["GET /x HTTP/1.1"] * 2]
 
 
+def test_the_command_line_speaks_of_a_change_only_after_a_call_that_may_make_one(scripted, capsys):
+    daemon = scripted([None], [None], [None])
+    for words, hint in ((["agents"], "try again"), (["store", "x"], "check whether the change")):
+        assert main(["--socket", str(daemon.path), *words]) == 3
+        assert f"did not answer: the connection was closed; {hint}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("call", [
     lambda client: client.store("x"),
     lambda client: client.hot_update("lesson", {"text": "x"}),
