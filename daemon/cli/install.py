@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import subprocess
 import sys
@@ -54,12 +55,14 @@ class System(NamedTuple):
         }
 
     def remaining(self) -> list[str]:
-        """What uninstalling keeps: memories, settings, tokens."""
+        """What is there and uninstalling keeps: memories, settings, tokens, the service's user."""
         if self.user:
-            return [user_state_dir(os.environ), str(_user_config() / "thermocline")]
-        paths = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
-        drop_ins = Path("/etc/systemd/system/thermocline.service.d")
-        return paths + [str(drop_ins)] * drop_ins.exists()
+            places = [user_state_dir(os.environ), str(_user_config() / "thermocline")]
+        else:
+            places = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore"]
+            places.append("/etc/systemd/system/thermocline.service.d")
+        users = [] if self.user else ["user thermocline"] * _is_user("thermocline")
+        return [place for place in places if os.path.exists(place)] + users  # noqa: PTH110
 
     def command(self, *more: str) -> list[str]:
         return ["systemctl", *(["--user"] if self.user else []), *more]
@@ -86,6 +89,12 @@ class Plan(NamedTuple):
     files: list[tuple[str, Path]]
     before: list[list[str]]
     after: list[list[str]]
+
+
+def _is_user(name: str) -> bool:
+    with suppress(KeyError):
+        return bool(pwd.getpwnam(name))
+    return False
 
 
 def _user_config() -> Path:
@@ -149,8 +158,9 @@ def _uninstall(args: Args, client: Caller) -> int:
             memory_md.take_section_out(page)
 
     code = _carry_out(args, target, plan, change)
-    if not args.json and target.prefix is None:
-        print("what stays:", ", ".join(target.remaining()))
+    remaining = target.remaining() if target.prefix is None else []
+    if remaining and not args.json:
+        print("what stays:", ", ".join(remaining))
     return code
 
 

@@ -36,6 +36,8 @@ AbsolutePath = Annotated[
 ]
 Line = Annotated[int, Meta(ge=1, le=2**31)]
 _ADDING_SECONDS: Final = 2.0
+# What is in them are no files on a disk: they change all the time, and reading some waits.
+_OF_THE_SYSTEM: Final = ("/proc", "/sys")
 
 
 @Operation("POST", "/api/files/search", also_get=True)
@@ -278,6 +280,8 @@ def _real(name: str) -> str:
         raise Forbidden(f"the daemon may not read '{name}'", field="path", hint=hint)
     if real == "/":
         raise InvalidInput("cannot watch the whole file system: name a folder", field="path")
+    if any(_is_below(real, top) for top in _OF_THE_SYSTEM):
+        raise InvalidInput(f"cannot watch '{name}': the system makes what is in it", field="path")
     if not walker.is_plain(real[1:]):
         raise InvalidInput("cannot watch this path: it is too long or not UTF-8", field="path")
     return real

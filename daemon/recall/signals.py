@@ -44,12 +44,13 @@ WEIGHTS: Final = {
     "speaker": 0.5, "told": 0.2,
     # A quoted phrase.
     "phrase": 1.0,
-    # Having a name or a value, if the question wants one.
+    # Having a name or a value, if the question wants one; less for a value that it does not want.
     "wanted": 0.1,
     # Being nearer in meaning than most, by the vectors of an encoder.
     "meaning": 0.45,
 }  # fmt: skip
 _SECRETS: Final = frozenset({"pin", "password", "word", "token", "person", "bank", "code"})
+_NUMBER: Final = re.compile(r"\d")
 _LONG_NUMBER: Final = re.compile(r"\d{3,}")
 # An answer with so much of the question is likely.
 _LIKELY: Final = 0.4
@@ -58,6 +59,8 @@ _ANSWERED: Final = 0.8
 # Days until the signal of a day has faded to 1/e, after the day and before it.
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
+# The signal of a value in a statement, of which a question without one asks something else.
+_UNWANTED: Final = -0.3
 # A longer span, in days, says little.
 _SHORT_SPAN: Final = 62
 _LONG_SPAN: Final = 0.3
@@ -133,7 +136,8 @@ def measure(
     sums = [0.0] * len(pool.entries)
     for name, column in columns.items():
         sums = _with(sums, name, column)
-    if query.wants:
+    numbered = query.dates or any(_NUMBER.search(word.text) for word in query.words)
+    if query.wants or (query.asks and not numbered):
         columns["wanted"] = _wanted(query, pool, sums)
         sums = _with(sums, "wanted", columns["wanted"])
     if near:
@@ -218,8 +222,13 @@ def _decisive(query: Query) -> frozenset[str]:
 def _wanted(query: Query, pool: Pool, sums: Sequence[float]) -> list[float]:
     """Whether each entry has what is asked for: a name, a time, a number.
 
-    An entry that has nothing else of the question may answer it only if nothing likely does.
+    An entry that has nothing else of the question may answer it only if nothing likely does. What
+    says when or how much is less likely to answer a question that does not ask for that.
     """
+    if not query.wants:
+        return [
+            _UNWANTED * (not entry.is_turn and has_wanted(entry, "value")) for entry in pool.entries
+        ]
     unlikely = max(sums, default=0.0) < _LIKELY
     return [
         float((unlikely or total > 0) and has_wanted(entry, query.wants))

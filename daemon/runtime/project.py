@@ -142,12 +142,14 @@ def _read_key(path: str) -> bytes:
 
 
 def _word(path: str) -> str | None:
-    """The word in a file; None where there is no such file."""
+    """The word in a file, `off` for one that may not be read; None where there is no such file."""
     try:
         # A pipe of that name must hold up nobody.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, encoding="utf-8", errors="replace") as file:
             word = file.read(64).strip().lower()
+    except PermissionError:
+        return OFF
     except OSError:
         return None
     return word if word in WORDS else OFF

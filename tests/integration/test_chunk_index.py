@@ -250,6 +250,7 @@ def test_paths_are_added_listed_and_removed(desk, tmp_path):
         "docs": "give the whole path",
         str(desk.daemon.state / "agents"): "part of the state folder",
         **dict.fromkeys(("/", "/..", "//"), "whole file system"),
+        **dict.fromkeys(("/proc", "/proc/self/fd", "/sys/class"), "the system makes"),
     }.items():
         with pytest.raises(ApiError, match=why):
             client.files_add(path)
