@@ -16,7 +16,7 @@ import msgspec
 
 from .failures import KeyMissing, Refused, RowTooLarge, SchemaMissing, TryLater
 from .ports import Cursor, Local
-from .replica import MOST_BYTES, MOST_ROWS, Device, Page, Replica
+from .replica import MOST_BYTES, MOST_ROWS, Batch, Device, Page, Replica
 from .row_format import Pending, Received, Unreadable
 from .sealing import proofs
 
@@ -83,8 +83,9 @@ class Exchange:
         # How many rows a push is likely to carry: the others would be read again for the next.
         self._rows = MOST_ROWS
         self._width = PAGE_ROWS
-        # While a large push is under way the next one is read, and the last one recorded.
-        self._ahead: asyncio.Task[list[Pending]] | None = None
+        # While a large push is under way the next one is read and sealed, and the last one
+        # recorded.
+        self._ahead: asyncio.Task[Batch | None] | None = None
         self._recording: asyncio.Task[None] | None = None
         self._pruned_at = float("-inf")
         self.unsealed = unsealed
@@ -230,17 +231,13 @@ class Exchange:
                 # Two devices with the same id cannot be told apart: this one takes another first.
                 if result.copied or small > _MOST_SMALL_PUSHES:
                     return True
-                pending = await self._pending(kinds)
-                if not pending:
+                batch = await self._next_batch(kinds, result)
+                if batch is None:
                     return True
-                small += len(pending) < _SMALL_ROWS
-                batch = await self._sendable(pending, result)
-                more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
-                self._rows = more if len(batch) == len(pending) else max(1, len(batch))
-                if batch:
-                    if len(batch) >= _SMALL_ROWS:
-                        after = batch[-1].row.key
-                        ahead = self._local.pending(kinds, self._rows, self._room, after)
+                small += len(batch.rows) < _SMALL_ROWS
+                if batch.rows:
+                    if len(batch.rows) >= _SMALL_ROWS:
+                        ahead = self._read_batch(kinds, result, batch.rows[-1].row.key)
                         self._ahead = asyncio.create_task(ahead)
                     head = await self._push(batch, cursor, result)
                     if head.epoch != cursor.epoch:
@@ -253,13 +250,30 @@ class Exchange:
                 self._ahead = None
             await self._until_recorded()
 
-    async def _pending(self, kinds: frozenset[str] | None) -> list[Pending]:
-        """The rows to send next: those that were read ahead, then what is left or has changed."""
+    async def _next_batch(
+        self, kinds: frozenset[str] | None, result: RoundResult
+    ) -> Batch | None:
+        """What to send next: what was read ahead, then what is left or has changed."""
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and (rows := await ahead):
-            return rows
+        if ahead is not None and (batch := await ahead) is not None:
+            return batch
         await self._until_recorded()
-        return await self._local.pending(kinds, self._rows, self._room)
+        return await self._read_batch(kinds, result)
+
+    async def _read_batch(
+        self,
+        kinds: frozenset[str] | None,
+        result: RoundResult,
+        after: tuple[str, str] | None = None,
+    ) -> Batch | None:
+        """Pending rows, as many as one push can carry; None: there are none."""
+        pending = await self._local.pending(kinds, self._rows, self._room, after)
+        if not pending:
+            return None
+        rows = await self._sendable(pending, result)
+        more = min(MOST_ROWS, self._rows + self._rows // 8 + 1)
+        self._rows = more if len(rows) == len(pending) else max(1, len(rows))
+        return await self._replica.batch(rows)
 
     async def _until_recorded(self) -> None:
         """Wait until the last push is recorded."""
@@ -328,18 +342,19 @@ class Exchange:
             fit.append(pending)
         return fit
 
-    async def _push(self, batch: Sequence[Pending], cursor: Cursor, result: RoundResult) -> Cursor:
+    async def _push(self, batch: Batch, cursor: Cursor, result: RoundResult) -> Cursor:
         """Send rows; rows that were not taken are merged with the remote's version."""
         try:
             pushed = await self._replica.push(batch, self._device, cursor.seq, self._now())
         except RowTooLarge as error:
-            if len(batch) == 1:
-                await self._set_aside(batch[0], error.message, result)
+            rows = batch.rows
+            if len(rows) == 1:
+                await self._set_aside(rows[0], error.message, result)
                 return cursor
             # Something in between refuses this size, and would again the next time.
-            half = sum(map(self._replica.form.size, batch)) // 2
+            half = sum(map(self._replica.form.size, rows)) // 2
             self._room = self._most_room = max(_LEAST_BYTES, half)
-            return await self._push(batch[: len(batch) // 2], cursor, result)
+            return await self._push(batch.first(len(rows) // 2), cursor, result)
         except TryLater as error:
             if error.code == "timeout":
                 # On a line that is too slow for this size the next try sends less.
@@ -349,18 +364,17 @@ class Exchange:
         await self._until_recorded()
         if not pushed.signed:
             return await self._replica.renew(pushed.head.epoch)
-        if pushed.head == Cursor(cursor.epoch, cursor.seq + len(batch)):
+        if pushed.head == Cursor(cursor.epoch, cursor.seq + len(batch.rows)):
             # No other device has sent anything meanwhile: these rows need not be received again.
             if pushed.complete and self._ahead is not None:
-                self._recording = asyncio.create_task(self._local.taken(batch, pushed.head))
-                result.sent += len(batch)
+                self._recording = asyncio.create_task(self._local.taken(batch.rows, pushed.head))
+                result.sent += len(batch.rows)
             else:
-                await self._record_push(
-                    batch, () if pushed.complete else batch, pushed.head, result
-                )
+                unsure = () if pushed.complete else batch.rows
+                await self._record_push(batch.rows, unsure, pushed.head, result)
         elif pushed.complete:
             # They come back with the rows of other devices, and are then no longer pending.
-            result.sent += len(batch)
+            result.sent += len(batch.rows)
         return pushed.head
 
     async def _record_push(

@@ -17,7 +17,7 @@ from . import schema
 from .clock import COUNTER_BITS
 from .failures import RowTooLarge, SchemaMissing
 from .ports import Cursor, Remote, SqlStatement, pages, rows_of, whole
-from .row_format import COLUMNS, Pending, Received, RowFormat, Unreadable, Value
+from .row_format import COLUMNS, Columns, Pending, Received, RowFormat, Unreadable, Value
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 2000
@@ -134,6 +134,18 @@ class ListedRow(msgspec.Struct, frozen=True, array_like=True):
     deleted: bool
 
 
+class Batch(msgspec.Struct, frozen=True):
+    """Rows with distinct keys, and what a remote is given of each, sealed in this epoch."""
+
+    rows: Sequence[Pending] = ()
+    columns: Sequence[Columns] = ()
+    epoch: int = 0
+
+    def first(self, count: int) -> Batch:
+        """The first rows of it."""
+        return Batch(self.rows[:count], self.columns[:count], self.epoch)
+
+
 class Pushed(msgspec.Struct, frozen=True):
     """The result of a push."""
 
@@ -222,29 +234,36 @@ class Replica:
                 unreadable = tuple(row for row in received if isinstance(row, Unreadable))
                 return Page(rows, unreadable, until)
 
-    async def push(
-        self, rows: Sequence[Pending], device: Device, cursor: int, now: float
-    ) -> Pushed:
+    async def batch(self, rows: Sequence[Pending]) -> Batch:
+        """What is written of some rows; their form accepts their sizes.
+
+        Sealing takes about 25 µs a row, outside the event loop.
+        """
+        form, epoch = self.form, self.form.epoch
+        if not epoch:
+            return Batch(rows, [*map(form.columns, rows)])
+        return Batch(rows, await asyncio.to_thread(lambda: [*map(form.columns, rows)]), epoch)
+
+    async def push(self, batch: Batch, device: Device, cursor: int, now: float) -> Pushed:
         """Write each row over the version that was seen, in one transaction.
 
-        A repeated push changes nothing but the end of the order. The rows have distinct keys, and
-        their form accepts their sizes; `cursor` is this device's position in the order.
+        A repeated push changes nothing but the end of the order. `cursor` is this device's position
+        in the order.
         """
-        listed = []
-        for row in rows:
-            kind, key, seen, version, data, clocks = self.form.columns(row)
-            listed.append((kind, key, seen, version, device.id, data, clocks))
+        if batch.epoch != self.form.epoch:
+            # A device was retired since it was sealed, and could read it.
+            batch = await self.batch(batch.rows)
+        count = len(batch.rows)
+        listed = [(*row[:4], device.id, *row[4:]) for row in batch.columns]
         advanced, written, signed = await self.remote.batch(
             [
-                SqlStatement(_ADVANCE, (self.form.agent, len(rows))),
-                SqlStatement(_WRITE, (self.form.agent, _json(listed), len(rows))),
+                SqlStatement(_ADVANCE, (self.form.agent, count)),
+                SqlStatement(_WRITE, (self.form.agent, _json(listed), count)),
                 self._signature(device, cursor, now),
             ]
         )
         [(seq, epoch)] = advanced.rows
-        return Pushed(
-            Cursor(str(epoch), whole(seq)), written.affected == len(rows), bool(signed.rows)
-        )
+        return Pushed(Cursor(str(epoch), whole(seq)), written.affected == count, bool(signed.rows))
 
     async def current_versions(
         self, rows: Sequence[Pending]

@@ -109,7 +109,7 @@ class OtherDatabases:
         for _ in range(_MOST_TRIES):
             if not left:
                 break
-            await replica.push(left, self._device, 0, time.time())
+            await replica.push(await replica.batch(left), self._device, 0, time.time())
             left = [
                 _over(pending, remote_row)
                 for pending, remote_row in await replica.current_versions(left)

@@ -88,7 +88,7 @@ async def fill(remote: Remote, *, sealed: bool, **data: Any) -> Replica:
         await keys.publish(remote)
     rows = [pending(number) for number in range(ROWS)]
     rows[7] = pending(7, **data)
-    await replica.push(rows, Device("d", "d"), 0, time.time())
+    await replica.push(await replica.batch(rows), Device("d", "d"), 0, time.time())
     return replica
 
 

@@ -81,7 +81,8 @@ async def test_a_device_that_was_not_told_of_an_epoch_cannot_write_with_the_old_
     two.store("written with the key that the lost device has")
     cursor = await two.local.cursor()
     with pytest.raises(KeyMissing):
-        await two.replica.push(await two.local.pending(None, 9, 999), two.device, cursor.seq, START)
+        batch = await two.replica.batch(await two.local.pending(None, 9, 999))
+        await two.replica.push(batch, two.device, cursor.seq, START)
     await two.sync()
     assert two.ring.epoch == 2
     [clocks] = {c for c, s in remote.query("SELECT clocks, seq FROM rows") if s > cursor.seq}

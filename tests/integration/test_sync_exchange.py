@@ -180,11 +180,12 @@ class Slow:
     def __init__(self, inner: Remote, local: MemoryLocal) -> None:
         self.inner = inner
         self.pushed = 0
-        # The numbers of the pushes that are answered once the device has read or recorded another.
+        # The numbers of the pushes that are answered once the device has read the next one, or
+        # recorded the last one.
         self.await_read: set[int] = set()
         self.await_recorded: set[int] = set()
         self.fails_at = 0
-        self._read, self._recorded = asyncio.Event(), asyncio.Event()
+        self._read, self._recorded = asyncio.Event(), asyncio.Semaphore(0)
         self._pending, self._taken = local.pending, local.taken
         local.pending = self._reads  # type: ignore[method-assign]
         local.taken = self._records  # type: ignore[method-assign]
@@ -196,12 +197,11 @@ class Slow:
         if self.pushed == self.fails_at:
             raise TryLater("offline")
         self._read.clear()
-        self._recorded.clear()
         async with asyncio.timeout(10):
             if self.pushed in self.await_read:
                 await self._read.wait()
             if self.pushed in self.await_recorded:
-                await self._recorded.wait()
+                await self._recorded.acquire()
         return await self.inner.batch(statements)
 
     async def close(self) -> None:
@@ -214,7 +214,7 @@ class Slow:
 
     async def _records(self, rows: Sequence[Pending], cursor: Cursor) -> None:
         await self._taken(rows, cursor)
-        self._recorded.set()
+        self._recorded.release()
 
 
 async def test_while_a_large_push_is_under_way_the_next_is_read_and_the_last_recorded(remote):
