@@ -39,7 +39,7 @@ from .concept_tables import (
     saved,
     tables_of,
 )
-from .vocabulary import grammar, grammar_by_language, not_topics, word_endings
+from .vocabulary import grammar, grammar_by_language, not_topics, word_endings, words_of
 from .vocabulary import words as listed
 
 FOLDER: Final = Path(__file__).with_name("concepts")
@@ -53,6 +53,7 @@ _TO_CLASS: Final = 0.5
 # Languages that join nouns, and the letters that may join them.
 _JOINING: Final = frozenset({"de", "nl"})
 _JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
+_CLAUSE_END: Final = re.compile(r"[.,;:!?()](?=\s|$)|\n")
 _SHORTEST_COMPOUND: Final = 7
 _LONGEST_WORD: Final = 48
 _SHORTEST_HEAD: Final = 3
@@ -142,7 +143,11 @@ class Thesaurus:
         words = words if is_plain else [*map(fold, words)]
         language = language_of(frozenset(words))
         words = words if is_plain else [word.replace("ß", "ss") for word in words]
+        joined_verbs = self._separated(text, words, language) if language in _JOINING else {}
         for at, word in enumerate(words):
+            if at in joined_verbs:
+                yield Meaning((word,), joined_verbs[at])
+                continue
             if word == "won" and words[at + 1 : at + 2] == ["t"]:
                 # "I won't" tells of no victory.
                 continue
@@ -157,14 +162,35 @@ class Thesaurus:
         for run in () if is_plain else _HAN.findall(text):
             yield from self._meanings_of_run(simplified(run))
 
+    def _separated(self, text: str, words: Sequence[str], language: str) -> dict[int, str]:
+        """The codes of verbs whose first part ends their clause ("holt … ab"), by their places."""
+        firsts, joining = words_of(language, "separable"), words_of(language, "joining")
+        codes: dict[int, str] = {}
+        if firsts.isdisjoint(words):
+            return codes
+        begin = 0
+        for clause in _CLAUSE_END.split(text):
+            end = begin + len(index_words(clause))
+            for last in range(begin + 1, min(end, len(words))):
+                if words[last] not in firsts or (last + 1 < end and words[last + 1] not in joining):
+                    continue
+                for at in range(begin, last):
+                    verb = words[at]
+                    if verb not in grammar(language) and (
+                        own := self._listed(words[last] + verb, language)
+                    ):
+                        codes[at] = self._with_classes(own)
+                        break
+            begin = end
+        return codes
+
     def _meanings_of_run(self, run: str) -> Iterator[Meaning]:
         """The longest words first, from the left: there are no blanks between them."""
         table, at = self._tables.get(_HAN_LANGUAGE), 0
         while table is not None and at < len(run):
             for length in range(min(_LONGEST_HAN, len(run) - at), 0, -1):
                 if codes := table.get(run[at : at + length]):
-                    classes = "".join(self._compiled.classes.get(code) for code in codes)
-                    yield Meaning((run[at : at + length],), joined(codes, classes))
+                    yield Meaning((run[at : at + length],), self._with_classes(codes))
                     at += length - 1
                     break
             at += 1
@@ -198,7 +224,9 @@ class Thesaurus:
         """The codes of a word and of the classes that its concepts are members of."""
         if len(word) > _LONGEST_WORD:
             return ""
-        codes = self._own_codes(word, language)
+        return self._with_classes(self._own_codes(word, language))
+
+    def _with_classes(self, codes: str) -> str:
         return joined(codes, "".join(self._compiled.classes.get(code) for code in codes))
 
     def _own_codes(self, word: str, language: str) -> str:
