@@ -250,9 +250,7 @@ class Exchange:
                 self._ahead = None
             await self._until_recorded()
 
-    async def _next_batch(
-        self, kinds: frozenset[str] | None, result: RoundResult
-    ) -> Batch | None:
+    async def _next_batch(self, kinds: frozenset[str] | None, result: RoundResult) -> Batch | None:
         """What to send next: what was read ahead, then what is left or has changed."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None and (batch := await ahead) is not None:

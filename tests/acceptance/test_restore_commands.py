@@ -53,7 +53,8 @@ async def push(remote: Remote, *agents: str, rows: Sequence[Pending] = ()) -> No
     for agent in agents:
         replica = Replica(remote, agent)
         await replica.prepare(time.time())
-        await replica.push(await replica.batch(rows or pending(3)), Device("d", "d"), 0, time.time())
+        batch = await replica.batch(rows or pending(3))
+        await replica.push(batch, Device("d", "d"), 0, time.time())
     await remote.close()
 
 

@@ -5,9 +5,9 @@
 From the sentences that users say in the talks of `data/talks` that are not sealed, and of the
 single messages of `data/messages/fitted.tsv`: those with what a person would keep are worth it,
 what is no fault counts less, all others are not; from the labelled sentences of `data/lines`; and
-from the phrases of `tests/data/talk_phrases.txt`. Writes `keeping.toml`, and prints what would be
-kept of the talks and lines, each judged by weights that were fitted without it. With `--show` also
-the sentences that are judged wrongly.
+from the phrases of `tests/data/talk_phrases.txt` and `rule_phrases.txt`. Writes `keeping.toml`, and
+prints what would be kept of the talks and lines, each judged by weights that were fitted without
+it. With `--show` also the sentences that are judged wrongly.
 """
 
 import argparse
@@ -35,6 +35,9 @@ from thermocline.daemon.language.weights import concepts_in
 _DATA = Path(__file__).with_name("data")
 _PEOPLE = ("everyday", "corrections")
 _PHRASES = Path(__file__).parent.parent / "data" / "talk_phrases.txt"
+# The section of what is never kept is among those of other rules.
+_RULES = _PHRASES.with_name("rule_phrases.txt")
+_NOT_KEPT = "[not observed]\n"
 _FILE = Path(standing.__file__).with_name("keeping.toml")
 _SEALED = "sealed"
 _FOLDS = 5
@@ -46,7 +49,7 @@ _KEPT = {"keep", "told", "may"}
 # What is promised of a sentence counts for several of its kind.
 _WORTH_OF_PHRASES = 8.0
 # What is kept is worth it with at least this chance: what is lost nobody can ask for.
-_CHANCE = .33
+_CHANCE = 0.33
 # Words and concepts are many: each has to have been seen more often than a signal.
 _RIDGE, _RIDGE_OF_WORDS = 1.0, 4.0
 # A word of fewer sentences tells nothing, nor one with less weight.
@@ -106,9 +109,11 @@ def facts() -> Iterator[Example]:
 
 def phrases() -> Iterator[Example]:
     """What is kept of single turns; many are like sentences of the talks."""
-    for line in _PHRASES.read_text(encoding="utf-8").splitlines():
+    section = _RULES.read_text(encoding="utf-8").partition(_NOT_KEPT)[2].partition("\n[")[0]
+    never = [f"{line} =>" for line in section.splitlines()]
+    for line in (*_PHRASES.read_text(encoding="utf-8").splitlines(), *never):
         told, separator, kept = line.partition(" =>")
-        if line.startswith("#") or not separator:
+        if line.startswith("#") or not told or not separator:
             continue
         turns = [
             Turn("assistant", turn[3:]) if turn.startswith("A: ") else Turn("user", turn)

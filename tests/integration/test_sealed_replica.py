@@ -80,8 +80,8 @@ async def test_a_device_that_was_not_told_of_an_epoch_cannot_write_with_the_old_
     await keyring.publish(remote, one.ring.next(retired="lost"), one.keys.holder)  # type: ignore[union-attr]
     two.store("written with the key that the lost device has")
     cursor = await two.local.cursor()
+    batch = await two.replica.batch(await two.local.pending(None, 9, 999))
     with pytest.raises(KeyMissing):
-        batch = await two.replica.batch(await two.local.pending(None, 9, 999))
         await two.replica.push(batch, two.device, cursor.seq, START)
     await two.sync()
     assert two.ring.epoch == 2

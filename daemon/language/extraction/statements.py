@@ -332,7 +332,7 @@ def continued(before: SpokenSentence, sentence: SpokenSentence) -> SpokenSentenc
     # With its lead-in, unless it is corrected or has a name put in.
     rest = sentence.original.rstrip(" .!。！;,")
     rest = rest if rest.endswith(sentence.text[1:]) else sentence.text
-    end = before.original[len(before.original.rstrip(".!?…")) :]
+    end = before.original[len(before.original.rstrip(".!?…,;")) :]
     end = end or "" if sentence.goes_on else end or "."
     text = f"{before.text.rstrip('?')}{end} {rest}"
     signals = before.signals | sentence.signals
