@@ -125,7 +125,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "empty": content <= _FEW,
         "full": content >= _MANY,
         "mood": not table("feelings").keys().isdisjoint(tokens),
-        "lasting": is_lasting(text) or bool(names_told(text)),
+        "lasting": is_lasting(text) or bool(names_told(text)) or says("keep_this", text),
         "health": is_health(text),
         "stands": stands,
         "code": _is_machine_text(answer),
