@@ -372,27 +372,20 @@ def find_clusters(
     return clusters
 
 
-def judge_pair(older: Memory, newer: Memory) -> Judgement:
-    """Whether a memory repeats an older one, or replaces it. Events are never replaced."""
-    if not (_eligible(older) and _eligible(newer) and comparable(older, newer)):
-        return UNRELATED
-    judgement = judge(older.text, newer.text)
-    if judgement.relation == "duplicate":
-        return judge_duplicate(older, newer)
-    return judgement if older.type != "episodic" else UNRELATED
-
-
 def contradicts(older: Memory, newer: Memory) -> bool:
-    """Whether `judge_pair` says that the newer contradicts the older."""
+    """Whether a memory contradicts an older one. Events are never replaced."""
+    return bool(contradiction(older, newer))
+
+
+def contradiction(older: Memory, newer: Memory) -> str:
+    """Why a memory contradicts an older one, for display, or ""; see `contradicts`."""
     # In the order of what each costs: most pairs contradict nothing.
-    return (
-        older.type != "episodic"
-        and _eligible(older)
-        and _eligible(newer)
-        and comparable(_without_own_subject(older), _without_own_subject(newer))
-        and bool(_contradiction(older.text, newer.text))
-        and repeats(older.text, newer.text).relation != "duplicate"
-    )
+    if older.type == "episodic" or not (_eligible(older) and _eligible(newer)):
+        return ""
+    if not comparable(_without_own_subject(older), _without_own_subject(newer)):
+        return ""
+    reason = _contradiction(older.text, newer.text)
+    return "" if reason and repeats(older.text, newer.text).relation == "duplicate" else reason
 
 
 def _without_own_subject(memory: Memory) -> Memory:
@@ -402,7 +395,7 @@ def _without_own_subject(memory: Memory) -> Memory:
 
 
 def judge_duplicate(older: Memory, newer: Memory) -> Judgement:
-    """`judge_pair`, without the comparison of what is not said twice."""
+    """Whether a memory repeats an older one."""
     if not (_eligible(older) and _eligible(newer) and comparable(older, newer)):
         return UNRELATED
     if is_outside(older.source) != is_outside(newer.source):

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
-from ..language.comparison import RelatedPair, find_duplicates, judge_pair, key_of
+from ..language.comparison import Judgement, RelatedPair, contradiction, find_duplicates, key_of
 from ..language.replacing import terms_to_look_up
 from ..memory.records import Memory, outranks
 from ..memory.scoring import COLD, YEAR
@@ -120,7 +120,7 @@ async def _contradictions(
 
     def read(db: sqlite3.Connection, part: Sequence[int]) -> list[RelatedPair]:
         return [
-            RelatedPair(older, newer, judge_pair(older, newer))
+            RelatedPair(older, newer, Judgement("contradiction", (contradiction(older, newer),)))
             for newer in living_at(db, rows=part, now=now)
             if newer.id not in retiring
             for older in similar.contradicted_by(db, newer, retiring=retiring)

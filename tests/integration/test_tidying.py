@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from thermocline.daemon.maintenance.tidying import tidy
 from thermocline.daemon.memory.records import Memory
@@ -76,6 +77,16 @@ async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_li
         "contradiction"
     ] * len(DIFFERENT)
     assert all(pair.reasons for pair in report.pairs)
+
+
+async def test_a_contradiction_by_another_subject_of_its_own_words_is_reported_as_one(open_store):
+    store = await open_store(now=lambda: NOW)
+    older, newer = dated(("The gate code is 4711", "The gate code is 9902"))
+    older, newer = replace(older, subject="gate code"), replace(newer, subject="code")
+    await stored(store, [older, newer])
+    (pair,) = (await tidy(store)).pairs
+    assert pair.relation == "contradiction"
+    assert pair.reasons
 
 
 async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_place(open_store):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.comparison import judge_pair
+from thermocline.daemon.language.comparison import contradicts
 from thermocline.daemon.language.normal_form import LONGEST
 from thermocline.daemon.language.replacing import replaces
 from thermocline.daemon.memory.records import Memory
@@ -36,7 +36,7 @@ def stored(text: str, at: float) -> Memory:
 
 
 def is_replaced(older: str, newer: str) -> bool:
-    return judge_pair(stored(older, 1.0), stored(newer, 2.0)).relation == "contradiction"
+    return contradicts(stored(older, 1.0), stored(newer, 2.0))
 
 
 def right(label: str, *, held_back: bool) -> tuple[int, int]:
