@@ -375,16 +375,6 @@ def follow_new(tx: Transaction, row: Row) -> None:
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    data = after.data
-    if before is None and "text" in data and data.keys().isdisjoint(("merged_into", "pinned")):
-        follow_new(tx, after)
-        if _uses_differ(tx, None, after):
-            uses.recount(tx, after.id)
-    else:
-        _follow(tx, before, after)
-
-
-def _follow(tx: Transaction, before: Row | None, after: Row) -> None:
     tx.state_files |= _FILES
     was = before.data.get("merged_into") if before is not None and KIND.lives(before) else None
     if not KIND.lives(after):
