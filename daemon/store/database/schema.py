@@ -54,7 +54,8 @@ _ROWS: Final = (
         PRIMARY KEY (kind, id)
     ) STRICT, WITHOUT ROWID
     """,
-    # Versions that were replaced, and values that lost when two devices changed one field.
+    # Versions that were replaced, and values that lost when two devices changed one field;
+    # `seen_at` is when somebody looked at such a value.
     """
     CREATE TABLE history (
         number INTEGER PRIMARY KEY,
@@ -65,7 +66,8 @@ _ROWS: Final = (
         device TEXT NOT NULL,
         why TEXT NOT NULL,
         data TEXT,
-        clocks TEXT NOT NULL
+        clocks TEXT NOT NULL,
+        seen_at REAL
     ) STRICT
     """,
     "CREATE INDEX history_by_row ON history(kind, id)",
@@ -91,7 +93,8 @@ _COUNTS: Final = tuple(
 )
 _MEMORIES: Final = (
     # `extra` holds fields of other releases, and the uses that came with the memory; `size` is the
-    # size of its record in the warm file.
+    # size of its record in the warm file. `stored_at` is when a caller stored the memory on this
+    # device, whatever `created_at` says.
     """
     CREATE TABLE memories (
         row INTEGER PRIMARY KEY,
@@ -125,7 +128,8 @@ _MEMORIES: Final = (
         clocks TEXT NOT NULL,
         extra TEXT,
         size INTEGER NOT NULL,
-        digest INTEGER NOT NULL
+        digest INTEGER NOT NULL,
+        stored_at REAL
     ) STRICT
     """,
     "CREATE INDEX memories_by_digest ON memories(digest)",
@@ -361,10 +365,10 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
 # with the checksum of the concepts, whose codes depend on all their files; a test says what it is.
 INDEX_VERSION: Final = 10 * 514_384 + 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
-# The numbers below 11 were used while nothing was released.
+# The numbers below 13 were used while nothing was released.
 MIGRATIONS: Final = (
     Migration(
-        11,
+        13,
         (
             *(*_ROWS, *_COUNTS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *(*_EXPERIENCES, counts_table(COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),
@@ -386,10 +390,6 @@ MIGRATIONS: Final = (
             **{f"{name}_fts": ("text",) for name in OWN},
         },
     ),
-    # When a caller stored the memory on this device, whatever `created_at` says.
-    Migration(12, ("ALTER TABLE memories ADD COLUMN stored_at REAL",)),
-    # When somebody looked at a value that was lost in a conflict.
-    Migration(13, ("ALTER TABLE history ADD COLUMN seen_at REAL",)),
 )
 # All full-text indexes with their columns.
 FULL_TEXT: Final = {
