@@ -248,7 +248,7 @@ def _ended(older: Facets, newer: Facets) -> str:
     """The reason if what the older statement is about has ended."""
     for gone in newer.ended:
         met = gone & older.content
-        # "Levke quit" ends nothing else that is told of Levke.
+        # "Levke quit" ends no other statement about Levke.
         least = 2 * len(met) - (met == {older.opening} == {newer.opening})
         if 2 * len(met) > len(gone) and least >= len(older.content):
             return "" if older.ended else f"'{' '.join(sorted(met))}' has ended"
