@@ -103,7 +103,7 @@ def contextual_secrets(text: str, begin: int = 0, *, in_talk: bool = False) -> l
         weights = _weights()[candidate.kind]
         odds = math.fsum((weights["always"], *(weights.get(name, 0.0) for name in features)))
         if candidate.start >= begin and odds > least:
-            secrets.append(PossibleSecret(*candidate[:3], name, odds))
+            secrets.append(PossibleSecret(*candidate[:3], name))
     return secrets
 
 

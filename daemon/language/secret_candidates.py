@@ -86,14 +86,12 @@ class PossibleSecret(NamedTuple):
     Attributes:
         kind: its model: `digits`, `number`, `token`, `words`.
         name: the kind of the naming word that stands nearest before it, else behind it, or "".
-        odds: the logarithm of the odds that it is a secret.
     """
 
     start: int
     end: int
     kind: str
     name: str = ""
-    odds: float = 0.0
 
 
 def candidates(text: str, naming: list[Name]) -> Iterator[PossibleSecret]:

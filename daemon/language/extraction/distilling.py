@@ -133,11 +133,6 @@ def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
     return shortened(fact, max_bytes, mark="")
 
 
-def stages(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES) -> Stages:
-    """All three stages of a text, with their sizes."""
-    return stages_of(text, distil(text, aggression=aggression, max_bytes=max_bytes))
-
-
 def stages_of(text: str, distilled: Distilled) -> Stages:
     """The stages of a text that was distilled already, by rules or by a model."""
     original = len(text.encode("utf-8", "replace"))
