@@ -18,8 +18,8 @@ from ..store.agent_store import AgentStore
 from ..store.database import chunk_database
 from ..store.database.memory_database import translated
 from ..store.database.transaction import Event
-from ..store.records import chunk_tables, watched
-from ..store.records.chunk_tables import FileFingerprint
+from ..store.records import indexed_files, watched
+from ..store.records.indexed_files import FileFingerprint
 from . import walker
 from .index_database import IndexDatabase, ReadFile, read_file
 from .scanning import IndexRoot, Scan, missing, root_fingerprint, roots_of, scan
@@ -285,14 +285,14 @@ class ChunkIndex:
                     self._reported_at = now
                     self._emit("files.progress", to_read=self._to_read)
         if gone:
-            await self._run(partial(database.use, chunk_tables.drop, sorted(gone)))
+            await self._run(partial(database.use, indexed_files.drop, sorted(gone)))
             counts["removed"] += len(gone)
         self._files, self._left_out = await self._run(
-            partial(database.use, chunk_tables.file_counts)
+            partial(database.use, indexed_files.file_counts)
         )
         if whole:
             await self._run(partial(database.note_cutting, rules))
-        while await self._run(partial(database.use, chunk_tables.merge, self.store.now)):
+        while await self._run(partial(database.use, indexed_files.merge, self.store.now)):
             await self._yield()
 
     def _path_of(self, place: str) -> str | None:

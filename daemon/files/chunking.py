@@ -12,7 +12,7 @@ import msgspec
 
 from ..config.settings import IndexSettings
 from ..memory.front_matter import front_matter
-from ..store.records.chunk_tables import FileContent, Piece
+from ..store.records.indexed_files import FileContent, Piece
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

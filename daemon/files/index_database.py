@@ -22,8 +22,8 @@ from ..config.settings import IndexSettings
 from ..memory.agent_files import KNOWLEDGE, without_placeholder
 from ..store.agent_paths import AgentPaths
 from ..store.database import chunk_database
-from ..store.records import chunk_tables, memory_md
-from ..store.records.chunk_tables import FileContent, FileFingerprint, Piece
+from ..store.records import indexed_files, memory_md
+from ..store.records.indexed_files import FileContent, FileFingerprint, Piece
 from . import walker
 from .chunking import cut
 from .scanning import fingerprint_of
@@ -125,14 +125,14 @@ class IndexDatabase:
         """
         db = self._open()
         if seen is None:
-            stale = chunk_tables.meta_value(db, _CUTTING) != signature(rules)
-            known = chunk_tables.known(db)
+            stale = indexed_files.meta_value(db, _CUTTING) != signature(rules)
+            known = indexed_files.known(db)
             return dict.fromkeys(known, _UNKNOWN) if stale else known
-        return {p: s for item in seen for p, s in chunk_tables.known(db, item).items()}
+        return {p: s for item in seen for p, s in indexed_files.known(db, item).items()}
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """The paths by the digest of their content."""
-        known = ((chunk_tables.identity_of(self._open(), path), path) for path in paths)
+        known = ((indexed_files.identity_of(self._open(), path), path) for path in paths)
         return {file[0]: path for file, path in known if file}
 
     def take(
@@ -155,31 +155,31 @@ class IndexDatabase:
             text = without_placeholder(text) if path == KNOWLEDGE else text
         hashed = hashlib.sha256((reason or text).encode()).hexdigest()
         digest = f"-{hashed}" if reason else hashed
-        was = chunk_tables.identity_of(db, path)
-        stale = chunk_tables.meta_value(db, _CUTTING) not in {None, signature(rules)}
+        was = indexed_files.identity_of(db, path)
+        stale = indexed_files.meta_value(db, _CUTTING) not in {None, signature(rules)}
         if was and was[0] == digest and not stale:
-            chunk_tables.touch(db, path, file.fingerprint)
+            indexed_files.touch(db, path, file.fingerprint)
             return ""
         old = moves.get(digest)
         if was is None and old in gone and not stale and _keeps_title(db, old, path):
             # Only once: two copies of a file are two files.
             gone.discard(old)
             del moves[digest]
-            chunk_tables.move(db, old, path, file.fingerprint)
+            indexed_files.move(db, old, path, file.fingerprint)
             return "moved"
         content = FileContent(digest, reason=reason)
         if not reason:
             content = content_of(path, text, digest, rules)
-        chunk_tables.put(db, path, file.fingerprint, content, now)
+        indexed_files.put(db, path, file.fingerprint, content, now)
         return "added" if was is None else "updated"
 
     def use(self, work: Callable[..., T], *args: object) -> T:
-        """Call one of the functions of `chunk_tables`."""
+        """Call one of the functions of `indexed_files`."""
         return work(self._open(), *args)
 
     def note_cutting(self, rules: IndexSettings) -> None:
         """Note that all files are cut under these rules."""
-        chunk_tables.note(self._open(), _CUTTING, signature(rules))
+        indexed_files.note(self._open(), _CUTTING, signature(rules))
 
     def close(self) -> None:
         """Close the database, until it is used again."""
@@ -195,5 +195,5 @@ class IndexDatabase:
 
 def _keeps_title(db: sqlite3.Connection, old: str, path: str) -> bool:
     """Whether a moved file keeps its title, which is its name if the text has none."""
-    before, file = Path(old).stem, chunk_tables.identity_of(db, old)
+    before, file = Path(old).stem, indexed_files.identity_of(db, old)
     return before == Path(path).stem or file is None or file[1] != before

@@ -13,7 +13,7 @@ import msgspec
 
 from ..config.settings import IndexSettings
 from ..store.agent_paths import AgentPaths
-from ..store.records.chunk_tables import FileFingerprint
+from ..store.records.indexed_files import FileFingerprint
 from . import walker
 from .walker import Identity, Skipped
 

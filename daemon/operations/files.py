@@ -22,7 +22,7 @@ from ..recall.sources import CHUNKS
 from ..schemas import files as schemas
 from ..schemas.common import Limit, Offset, RecallLimit, Share, Words
 from ..store.agent_store import AgentStore
-from ..store.records import chunk_tables, conversations, watched
+from ..store.records import conversations, indexed_files, watched
 from ..store.records.selecting import Filters
 from . import sessions
 from .operation import Operation, Scope
@@ -125,7 +125,7 @@ async def _current_text(scope: Scope, path: str) -> str:
     async with scope.store() as store:
         index = scope.daemon.indexes.of(store) if store.exists else None
         place = index.place_of(path) if index is not None else None
-        known = await store.read(lambda db: chunk_tables.identity_of(db, path))
+        known = await store.read(lambda db: indexed_files.identity_of(db, path))
         if place is None or known is None:
             raise NotFound(f"'{path}' is not a watched file", field="path")
         limit = scope.settings.index.max_file_kb * 1024
@@ -138,7 +138,7 @@ async def sync(scope: Scope) -> schemas.FilesSynced:
     started = time.perf_counter()
     async with scope.store(exists=True) as store:
         changes = await scope.daemon.indexes.of(store).sync()
-        totals = await store.read(chunk_tables.totals)
+        totals = await store.read(indexed_files.totals)
     return schemas.FilesSynced(
         **msgspec.structs.asdict(changes),
         files=totals.files,
@@ -154,7 +154,7 @@ async def index(
     """List the watched files; with `left_out` those that cannot be indexed."""
     limit = scope.page_limit(limit)
     page = await scope.read(
-        lambda db: chunk_tables.page(db, prefix, limit, offset, left_out=left_out)
+        lambda db: indexed_files.page(db, prefix, limit, offset, left_out=left_out)
     )
     return schemas.FilePage(*page)
 
@@ -163,7 +163,7 @@ async def index(
 async def chunks(scope: Scope, path: AbsolutePath) -> schemas.ChunkList:
     """List the chunks of a watched file, by their lines."""
     known, results = await scope.read(
-        lambda db: (chunk_tables.identity_of(db, path), chunk_tables.chunks_of(db, path))
+        lambda db: (indexed_files.identity_of(db, path), indexed_files.chunks_of(db, path))
     )
     if known is None:
         raise NotFound(f"'{path}' is not a watched file", field="path")
@@ -174,7 +174,7 @@ async def chunks(scope: Scope, path: AbsolutePath) -> schemas.ChunkList:
 async def stats(scope: Scope) -> schemas.FilesStats:
     """Show how much is indexed, what is watched, and whether the index is current."""
     async with scope.store() as store:
-        totals = await store.read(chunk_tables.totals)
+        totals = await store.read(indexed_files.totals)
         if store.exists:
             watched_index = scope.daemon.indexes.of(store)
             state, paths = watched_index.state, watched_index.paths()

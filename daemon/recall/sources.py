@@ -17,10 +17,10 @@ import msgspec
 from ..store.database.record_kind import RecordKind
 from ..store.records import (
     agent_entries,
-    chunk_tables,
     entities,
     entity_rows,
     experiences,
+    indexed_files,
     key_values,
     memory_rows,
     selecting,
@@ -311,7 +311,7 @@ _PLACES: Final[Mapping[str | None, str]] = {
 CHUNKS: Final = Source(
     name="file",
     table="chunks",
-    index=chunk_tables.INDEX,
+    index=indexed_files.INDEX,
     columns=_columns(
         created_at="files.mtime / 1e9",
         updated_at="files.mtime / 1e9",
@@ -326,8 +326,8 @@ CHUNKS: Final = Source(
         " AND position BETWEEN since AND until"
     ),
     passes=_passes_below,
-    show=chunk_tables.at_rows,
-    count=chunk_tables.chunk_count,
+    show=indexed_files.at_rows,
+    count=indexed_files.chunk_count,
     encoded="true",
     depth=0.5,
 )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import IndexSettings
 from thermocline.daemon.files.chunking import cut
-from thermocline.daemon.store.records.chunk_tables import Piece
+from thermocline.daemon.store.records.indexed_files import Piece
 
 NOTE = """---
 title: The harbour

@@ -1,4 +1,4 @@
-"""`index.db`: the database of the watched files and their chunks; `chunk_tables` has its content.
+"""`index.db`: the database of the watched files and their chunks; `indexed_files` has its content.
 
 Its content can be read again from the files. Readers of the memory have it attached.
 """

@@ -1,4 +1,4 @@
-"""The tables of `index.db`: the watched files, and their chunks with a full-text index."""
+"""The watched files as `index.db` has them, and their chunks with a full-text index."""
 
 from __future__ import annotations
 
