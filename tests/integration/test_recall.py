@@ -341,6 +341,18 @@ def test_a_newer_statement_about_something_else_replaces_nothing(call, right, ot
     assert texts(recall(call, query))[0] == right
 
 
+def test_a_value_that_is_not_asked_for_is_less_likely_the_answer(call):
+    call.store("Ida had the garage painted for 640 euros")
+
+    def worth(query: str) -> float:
+        [found] = recall(call, query, explain=True)["results"]
+        return found["parts"]["signals"].get("wanted", 0.0)
+
+    assert worth("Where is the garage?") < 0
+    assert worth("How much was the garage?") > 0
+    assert worth("What were 640 euros for, the garage?") == worth("garage") == 0
+
+
 def test_what_repeats_a_better_result_yields_to_what_says_more(call):
     other = "Tallow is what the ferry line paints the hull of Gannet with"
     copies = (

@@ -105,6 +105,26 @@ def test_words_are_known_by_their_endings_other_spellings_and_characters(tmp_pat
         assert _names(known, text) == names, text
 
 
+def test_the_first_part_of_a_verb_may_end_its_clause(tmp_path):
+    file = tmp_path / "all.txt"
+    lines = [
+        "fetch | en: fetch | de: abholen, abholt | nl: ophalen, haalt op",
+        "hold | en: hold | de: halten, hält, holen",
+        "start | en: start | de: anfangen, anfängt",
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    known = Thesaurus([file])
+    for text, names in [
+        ("Wer holt die Kinder heute ab?", {"fetch"}),
+        ("Oma holt sie ab und ich koche, wenn der Kurs um acht anfängt", {"fetch", "start"}),
+        ("Wann fängt der Kurs denn wieder an, weißt du das?", {"start"}),
+        # Not at the end of its clause, and none of a verb.
+        ("Ich hole die Leiter ab morgen", {"hold"}),
+        ("Der Kurs ist ab Montag", set()),
+    ]:
+        assert _names(known, text) == names, text
+
+
 def test_what_is_kept_of_the_files_is_made_again_when_it_is_damaged(tmp_path):
     file = tmp_path / "all.txt"
     file.write_text(_FILES, encoding="utf-8")
