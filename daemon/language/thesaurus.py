@@ -139,11 +139,11 @@ class Thesaurus:
         The language of the text decides between the meanings of a word that exists in several.
         """
         is_plain = text.isascii()
-        words = index_words(text if is_plain else _HAN.sub(" ", text))
-        words = words if is_plain else [*map(fold, words)]
+        spaced = text if is_plain else _HAN.sub(" ", text)
+        words = index_words(spaced) if is_plain else [*map(fold, index_words(spaced))]
         language = language_of(frozenset(words))
         words = words if is_plain else [word.replace("ß", "ss") for word in words]
-        joined_verbs = self._separated(text, words, language) if language in _JOINING else {}
+        joined_verbs = self._separated(spaced, words, language) if language in _JOINING else {}
         for at, word in enumerate(words):
             if at in joined_verbs:
                 yield Meaning((word,), joined_verbs[at])
@@ -170,8 +170,8 @@ class Thesaurus:
             return codes
         begin = 0
         for clause in _CLAUSE_END.split(text):
-            end = begin + len(index_words(clause))
-            for last in range(begin + 1, min(end, len(words))):
+            end = min(begin + len(index_words(clause)), len(words))
+            for last in range(begin + 1, end):
                 if words[last] not in firsts or (last + 1 < end and words[last + 1] not in joining):
                     continue
                 for at in range(begin, last):

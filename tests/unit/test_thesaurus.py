@@ -121,6 +121,7 @@ def test_the_first_part_of_a_verb_may_end_its_clause(tmp_path):
         # Not at the end of its clause, and none of a verb.
         ("Ich hole die Leiter ab morgen", {"hold"}),
         ("Der Kurs ist ab Montag", set()),
+        ("Ich hole das Kind ab 安安怕狗", {"fetch"}),
     ]:
         assert _names(known, text) == names, text
 
