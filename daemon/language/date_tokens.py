@@ -12,7 +12,7 @@ import msgspec
 from ..memory.indexing import fold
 from ..memory.stemming import STOP_WORDS
 from .thesaurus import language_of
-from .vocabulary import date_words, grammar
+from .vocabulary import grammar, named_languages
 
 # The class of the words of each key of the lexicon.
 _CLASSES: Final = {
@@ -144,7 +144,7 @@ class Lexicon:
 @cache
 def lexicon() -> Lexicon:
     """The lexicon, read once."""
-    return Lexicon(date_words())
+    return Lexicon({name: language.dates for name, language in named_languages().items()})
 
 
 def _entries(table: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:

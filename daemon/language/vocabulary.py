@@ -130,12 +130,6 @@ def words_of(language: str, name: str) -> frozenset[str]:
 
 
 @cache
-def date_words() -> Mapping[str, Mapping[str, str]]:
-    """The words of dates of each language."""
-    return {name: language.dates for name, language in named_languages().items()}
-
-
-@cache
 def not_topics() -> frozenset[str]:
     """Words that are never a topic."""
     return STOP_WORDS | words("no_topics")

@@ -244,9 +244,7 @@ def _is_short(statement: SpokenSentence, most: int) -> bool:
     return len(WORD.findall(statement.text)) <= most and len(statement.text) < 8 * most
 
 
-def worth_keeping(
-    candidates: Iterable[SpokenSentence], aggression: float = 0.7
-) -> list[SpokenSentence]:
+def worth_keeping(candidates: Iterable[SpokenSentence], aggression: float) -> list[SpokenSentence]:
     """The statements that say enough, in order, without those repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
     seen: set[object] = set()

@@ -210,9 +210,8 @@ def index_new(tx: Transaction) -> None:
 def reindex(tx: Transaction) -> None:
     """Build the full-text index and the table of people from the memories."""
     full_text.clear(tx.db, INDEX)
-    names.clear_introduced(tx)
+    names.clear(tx)
     tx.unindexed = []
-    tx.db.execute("DELETE FROM people")
     for name in column(tx.db, "SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
         names.add_person(tx, name)
     pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)

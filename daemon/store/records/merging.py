@@ -234,7 +234,7 @@ def successor(db: sqlite3.Connection, key: str) -> Memory | None:
     return fetch(db, root_of(db, key))
 
 
-def merged_fields(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory:
+def merged_fields(older: Memory, newer: Memory, share: float) -> Memory:
     """`newer` with the additional content of `older`.
 
     It has the text and times of the newer one, its importance plus a `share` of the older's (at

@@ -163,6 +163,7 @@ def remove_introduced(tx: Transaction, row: int) -> None:
     tx.db.execute("DELETE FROM introductions WHERE row = ?", (row,))
 
 
-def clear_introduced(tx: Transaction) -> None:
-    """Remove all."""
+def clear(tx: Transaction) -> None:
+    """Remove all people, and all that was introduced."""
+    tx.db.execute("DELETE FROM people")
     tx.db.execute("DELETE FROM introductions")
