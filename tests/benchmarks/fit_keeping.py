@@ -49,7 +49,7 @@ _KEPT = {"keep", "told", "may"}
 # What is promised of a sentence counts for several of its kind.
 _WORTH_OF_PHRASES = 8.0
 # What is kept is worth it with at least this chance: what is lost nobody can ask for.
-_CHANCE = 0.33
+_CHANCE = 0.27
 # Words and concepts are many: each has to have been seen more often than a signal.
 _RIDGE, _RIDGE_OF_WORDS = 1.0, 4.0
 # A word of fewer sentences tells nothing, nor one with less weight.
