@@ -47,7 +47,7 @@ _BLOCK = 100
 _WORTH: dict[str, float] = {"keep": 1.0, "told": 0.1, "may": 0.5, "unfit": 1.0, "never": 1.5}
 _KEPT = {"keep", "told", "may"}
 # What is promised of a sentence counts for several of its kind.
-_WORTH_OF_PHRASES = 8.0
+_WORTH_OF_PHRASES = 12.0
 # What is kept is worth it with at least this chance: what is lost nobody can ask for.
 _CHANCE = 0.27
 # Words and concepts are many: each has to have been seen more often than a signal.

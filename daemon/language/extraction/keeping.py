@@ -198,7 +198,8 @@ def _weight(names: frozenset[str], said: str) -> float:
         # The words of what was pasted say nothing of it.
         return math.fsum(of_signals)
     of_words = weights.of_words(words_in(said)) + weights.of_concepts(concepts_in(said))
-    if not _VITAL.isdisjoint(names) and _OF_THE_MOMENT.isdisjoint(names):
+    is_momentary = not _OF_THE_MOMENT.isdisjoint(names) and not names >= {"health", "stands"}
+    if not _VITAL.isdisjoint(names) and not is_momentary:
         # "Allergic to kiwis": what somebody cannot bear is of no account.
         of_words = [weight for weight in of_words if weight > 0.0]
     return math.fsum((*of_signals, *of_words))

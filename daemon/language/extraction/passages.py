@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from msgspec.structs import replace
@@ -106,8 +107,11 @@ class _Passage:
             return
         told = self._told()
         first, whole = told[0], told[0]
-        for sentence in told[1:]:
-            whole = continued(whole, _without_known(sentence, whole.text))
+        for before, sentence in pairwise(told):
+            # What stands on both sides of what was left out was not said in one breath.
+            adjoins = sentence.breath - before.breath in {0, 1}
+            following = replace(sentence, breath=sentence.breath * adjoins)
+            whole = continued(whole, _without_known(following, whole.text))
         whole = replace(whole, place=self.kept[0].place)
         if first.role != "user":
             yield whole

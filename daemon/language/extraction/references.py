@@ -162,7 +162,7 @@ class _Talk:
         What a thing is stands in the sentence before, unless this one `begins` a turn.
         """
         self._begin(sentence.place)
-        if sentence.goes_on:
+        if sentence.breath:
             # Who is meant was said in the same breath.
             return sentence
         text = sentence.text

@@ -70,7 +70,7 @@ class SpokenSentence(msgspec.Struct, frozen=True):
         place: the index of its utterance.
         answers: whether it begins with a question that it answers.
         confirmed: whether another speaker says that it works.
-        goes_on: whether it was said in one breath with the one before.
+        breath: its number, from 0, among those that were said in one breath.
     """
 
     text: str
@@ -82,7 +82,7 @@ class SpokenSentence(msgspec.Struct, frozen=True):
     place: int = 0
     answers: bool = False
     confirmed: bool = False
-    goes_on: bool = False
+    breath: int = 0
 
 
 def statements(text: str, aggression: float = UNALTERED) -> list[SpokenSentence]:
@@ -113,7 +113,7 @@ def spoken(
         for sentence in sentences(utterance.text):
             for number, said in enumerate(_said_by(utterance, sentence)):
                 statement = _statement(said, utterance, aggression, place)
-                for part in parts(replace(statement, goes_on=number > 0)):
+                for part in parts(replace(statement, breath=number)):
                     talk.add(part)
     return talk.statements
 
@@ -331,7 +331,7 @@ def continued(before: SpokenSentence, sentence: SpokenSentence) -> SpokenSentenc
     rest = sentence.original.rstrip(" .!。！;,")
     rest = rest if rest.endswith(sentence.text[1:]) else sentence.text
     end = before.original[len(before.original.rstrip(".!?…,;")) :]
-    end = end or "" if sentence.goes_on else end or "."
+    end = end or "" if sentence.breath else end or "."
     text = f"{before.text.rstrip('?')}{end} {rest}"
     signals = before.signals | sentence.signals
     value = max(before.worth, sentence.worth)
