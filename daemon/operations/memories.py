@@ -124,7 +124,7 @@ class StoreOutcome(msgspec.Struct, frozen=True):
 async def store_unless_known(scope: Scope, memory: Memory) -> StoreOutcome:
     """Store a memory unless one says the same already, which then counts as used.
 
-    One that was superseded meanwhile is told anew.
+    One that was superseded meanwhile is true again.
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     async with scope.store(create=True) as store:

@@ -142,7 +142,7 @@ def _read_key(path: str) -> bytes:
 
 
 def _word(path: str) -> str | None:
-    """The word in a file, `off` for one that may not be read; None where there is no such file."""
+    """The word in a file, `off` if it may not be read; None where there is no such file."""
     try:
         # A pipe of that name must hold up nobody.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
