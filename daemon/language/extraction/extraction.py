@@ -175,7 +175,9 @@ def _parts(sentence: SpokenSentence) -> Sequence[SpokenSentence]:
             return fact, _part(sentence, rest, sentence.signals)
     for end in _FACT_BEHIND.finditer(text):
         clause = text[end.end() :].rstrip("?？ ")
-        is_own = tells_what_lasts(clause) or cues.is_of_us(clause)
+        # "What if I gave her the hut?" tells nothing of it.
+        is_told = cues.is_of_us(clause) and not cues.says("unreal", text)
+        is_own = is_told or tells_what_lasts(clause)
         if is_own and (fact := _fact(sentence, clause)):
             return fact, _part(sentence, text[: end.start()], sentence.signals)
     return (sentence,)
