@@ -1,4 +1,4 @@
-"""One contract for every remote: a file, and a real server by either of its paths."""
+"""One contract for every remote: a file, and a real server."""
 
 import asyncio
 import math
@@ -21,15 +21,14 @@ UPSERT = (
 COUNT = SqlStatement("SELECT count(*) FROM t")
 
 
-@pytest.fixture(params=["file", "v2", "v1"])
+@pytest.fixture(params=["file", "server"])
 async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Remote]:
-    """A remote with one empty table; a server knows only one of the paths."""
+    """A remote with one empty table."""
     made: Remote
     if request.param == "file":
         made = FileRemote(tmp_path / "replica.db")
     else:
-        hidden = {"v1": "/v2/", "v2": "/v1/"}[request.param]
-        made = await connect(request.getfixturevalue("make_sqld")(without_path=hidden).start().url)
+        made = await connect(request.getfixturevalue("sqld").url)
     await made.batch([TABLE])
     yield made
     await made.close()
