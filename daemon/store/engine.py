@@ -11,6 +11,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ import msgspec
 
 from thermocline.sync import HybridClock
 
-from ..errors import StoreDamaged, translate_os
+from ..errors import StoreDamaged, Unavailable, translate_os
 from ..runtime import atomic
 from ..runtime.problems import Problems
 from . import kinds, state_files
@@ -26,7 +27,14 @@ from .agent_paths import AgentPaths, StoreContext
 from .database import chunk_database, meta
 from .database.connection import scalar, transaction
 from .database.full_text import is_current
-from .database.memory_database import FILE_NAME, connect_writer, migrate, translate, translated
+from .database.memory_database import (
+    FILE_NAME,
+    connect_reader,
+    connect_writer,
+    migrate,
+    translate,
+    translated,
+)
 from .database.meta import read_clock
 from .database.schema import MIGRATIONS
 from .database.transaction import Transaction, WriterCache
@@ -299,7 +307,12 @@ async def start_engine(
         await asyncio.sleep(0)
     elif opened.behind:
         indexing = loop.create_task(_index_backlog(writer))
-    readers = Readers(place.database, limit=context.readers, threads=context.threads)
+    readers = Readers(
+        place.database,
+        limit=context.readers,
+        threads=context.threads,
+        connect=partial(_connect_reader, inode=opened.files[place.database]),
+    )
     files = StateFiles(place, context, writer, readers, damaged)
     files.want(FILES)
     context.problems.clear("rebuild_failed", place.agent)
@@ -307,6 +320,23 @@ async def start_engine(
         files.run(context.state_file_delay_seconds), name=f"state files of {place.agent}"
     )
     return Engine(writer, readers, files, opened.files, task, opened.doubtful, indexing)
+
+
+def _connect_reader(path: Path, inode: int | None) -> sqlite3.Connection:
+    """A reading connection to the file that the writer has open, and to no other of its name.
+
+    To SQLite another file is another database, whose first connection empties the index of the
+    log: the one that the open connections have mapped, which ends the process (SIGBUS).
+
+    Raises:
+        Unavailable: the file was removed or replaced; `AgentStore.check_files` restores it.
+    """
+    if atomic.inode(path) != inode:
+        raise Unavailable(
+            f"cannot read {path}: it was removed or replaced while in use",
+            hint="try again in a few seconds: the daemon restores it from its open handle",
+        )
+    return connect_reader(path)
 
 
 def files_of(database: Path) -> dict[Path, int | None]:

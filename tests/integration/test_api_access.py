@@ -193,6 +193,8 @@ def test_a_writer_imports_a_system_whose_database_also_has_rows(open_daemon):
         db.executescript((SAMPLES / "scalyclaw.sql").read_text())
     path.chmod(0o644)
     words = (f"--socket={open_daemon.socket}", "--agent-id=plans", "--json", "import", path)
+    # Loads the data files of the program, whose folder the writer may not be allowed to read.
+    run(*words, "--dry-run")
     with user(WRITER):
         report = json.loads(run(*words).stdout)
     assert report["stored"]["memory"] == 2

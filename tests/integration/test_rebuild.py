@@ -5,6 +5,7 @@ import contextlib
 import random
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -17,7 +18,7 @@ from agent_files import PAGE, ruin, ruin_all_but_the_first, set_aside
 from store_parts import settled
 
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.errors import ThermoclineError
+from thermocline.daemon.errors import ThermoclineError, Unavailable
 from thermocline.daemon.importers.intake import Intake
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.importers.takeover import salvage
@@ -346,6 +347,11 @@ async def test_a_database_put_in_the_place_of_one_in_use_is_set_aside(
     assert problems.current() == []
     shutil.copy(other.database, other.folder / "copy").rename(place.database)
     await store.write(lambda tx: memories.insert(tx, make_memory(3)))
+    # More readers than have been connected yet: none may connect to the other file.
+    together = threading.Barrier(2)
+    reads = [store.read(lambda _: together.wait(timeout=1)) for _ in range(2)]
+    refused = await asyncio.gather(*reads, return_exceptions=True)
+    assert {type(error) for error in refused} <= {Unavailable, threading.BrokenBarrierError}
     await store.check_files()
     await store.close()
     (problem,) = problems.current()
