@@ -11,7 +11,6 @@ import asyncio
 import errno
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -25,12 +24,13 @@ from ..errors import Conflict, DiskFull, ReadOnly, TooLarge, translate_os
 from ..memory import agent_files
 from ..memory.agent_files import EPISODES, FOLDER, KNOWLEDGE, REFLECTIONS, SEEDS, SKILLS
 from ..runtime import atomic, line_file
+from ..runtime.fingerprint import NOWHERE, Fingerprint, fingerprint_at, fingerprint_of
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.records import agent_entries
 from ..store.records.agent_entries import Item, OwnEntry, OwnPart
-from ..store.records.notes import NOWHERE, Note, WaitingNote
-from .workspace_files import fingerprint_at, write_files
+from ..store.records.notes import Note, WaitingNote
+from .workspace_files import write_files
 
 T = TypeVar("T")
 _UNREADABLE: Final = "own_file_unread"
@@ -71,7 +71,7 @@ class AgentFiles:
         def current(db: sqlite3.Connection) -> tuple[T] | None:
             known = agent_entries.fingerprints(db)
             paths = (*_PARTS.values(), *known)
-            stale = any(_fingerprint(workspace / path) != known.get(path, "") for path in paths)
+            stale = any(_is_changed(workspace, path, known) for path in paths)
             return None if stale else (read(db),)
 
         for _ in range(_TRIES):
@@ -161,19 +161,12 @@ def _workspace(store: AgentStore) -> Path:
     return store.place.workspace or store.place.folder
 
 
-def _fingerprint(path: Path) -> str:
-    """Identifies the version of a file; "" if it does not exist."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return ""
-    if not stat.S_ISREG(status.st_mode):
-        return "no file"
-    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+def _is_changed(workspace: Path, path: str, known: Mapping[str, Fingerprint]) -> bool:
+    return fingerprint_at(workspace / path) != known.get(path, NOWHERE)
 
 
 def _load(
-    workspace: Path, known: Mapping[str, str], now: float
+    workspace: Path, known: Mapping[str, Fingerprint], now: float
 ) -> tuple[list[OwnPart], dict[str, list[str]]]:
     """The parts that have changed, and by part what cannot be read of them. Blocking."""
     read: list[OwnPart] = []
@@ -181,7 +174,7 @@ def _load(
     for name, path in _PARTS.items():
         folder = f"{Path(path).parent}/" if name == "skills" else path
         paths = {path, *(item for item in known if item.startswith(folder))}
-        if any(_fingerprint(workspace / path) != known.get(path, "") for path in paths):
+        if any(_is_changed(workspace, path, known) for path in paths):
             read.append(_part(name, path, workspace, left[name], now))
     return read, left
 
@@ -208,7 +201,9 @@ def _part(name: str, path: str, workspace: Path, left: list[str], now: float) ->
     return OwnPart(name, {path: fingerprint}, changed_at, len(lines), why, tuple(entries))
 
 
-def _skills(workspace: Path, path: str, fingerprint: str, text: str, left: list[str]) -> OwnPart:
+def _skills(
+    workspace: Path, path: str, fingerprint: Fingerprint, text: str, left: list[str]
+) -> OwnPart:
     index = agent_files.skill_index(text)
     if index is None:
         left.append(f"{path} is not a JSON object")
@@ -222,12 +217,12 @@ def _skills(workspace: Path, path: str, fingerprint: str, text: str, left: list[
     return OwnPart("skills", fingerprints, changed_at, len(entries), entries=tuple(entries))
 
 
-def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, float]:
+def _content(workspace: Path, path: str, left: list[str]) -> tuple[Fingerprint, str, float]:
     """The fingerprint, text and time of a file; empty if it cannot be read."""
     # Before reading, so that a concurrent write changes the fingerprint.
-    fingerprint = _fingerprint(workspace / path)
-    if not fingerprint:
-        return "", "", 0.0
+    fingerprint = fingerprint_at(workspace / path)
+    if fingerprint == NOWHERE:
+        return NOWHERE, "", 0.0
     try:
         content, status = atomic.read(workspace / path, _LARGEST, below=workspace)
     except FileNotFoundError:
@@ -240,7 +235,6 @@ def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, flo
 
 def _locked(workspace: Path, do: Callable[[], T]) -> T:
     try:
-        atomic.make_folder(workspace / FOLDER)
         with line_file.locked(workspace / FOLDER):
             return do()
     except OSError as error:
@@ -309,15 +303,17 @@ def _rewrite(
     """
     top = workspace / FOLDER
     for _ in range(_TRIES):
-        fingerprint = fingerprint_at(top, path)
         try:
-            text = atomic.read(workspace / path, _LARGEST, below=workspace)[0].decode()
+            content, status = atomic.read(workspace / path, _LARGEST, below=workspace)
+            fingerprint, text = fingerprint_of(status), content.decode()
         except FileNotFoundError:
-            text = ""
+            fingerprint, text = NOWHERE, ""
         except UnicodeDecodeError as error:
             raise Conflict(f"cannot change {workspace / path}: it is not valid UTF-8") from error
         files = [
-            WaitingNote(at or path, Note(new, now), fingerprint_at(top, at) if at else fingerprint)
+            WaitingNote(
+                at or path, Note(new, now), fingerprint_at(workspace / at) if at else fingerprint
+            )
             for at, new in change(text).items()
         ]
         done, barred = write_files(top, files)

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError, reason_of
 from ..memory.records import FilesBrought, IndexState, WatchedPath
+from ..runtime.fingerprint import Fingerprint
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.database import chunk_database
 from ..store.database.memory_database import translated
 from ..store.database.transaction import Event
 from ..store.records import indexed_files, watched
-from ..store.records.indexed_files import FileFingerprint
 from . import walker
 from .index_database import IndexDatabase, ReadFile, read_file
 from .scanning import IndexRoot, Scan, missing, root_fingerprint, roots_of, scan
@@ -83,7 +83,7 @@ class ChunkIndex:
         # The monotonic time since which work is waiting, or None.
         self.since: float | None = time.monotonic()
         self._rescanned = float("-inf")
-        self._singles: dict[str, FileFingerprint | None] = {}
+        self._singles: dict[str, Fingerprint] = {}
         self._ticked = float("-inf")
         self._missing: list[str] = []
         self._files = self._left_out = 0
@@ -323,7 +323,7 @@ class ChunkIndex:
         self,
         path: str,
         result: Scan,
-        known: Mapping[str, FileFingerprint],
+        known: Mapping[str, Fingerprint],
         moves: dict[str, str],
         gone: set[str],
     ) -> str:

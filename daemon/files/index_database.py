@@ -20,13 +20,13 @@ from msgspec.structs import replace
 
 from ..config.settings import IndexSettings
 from ..memory.agent_files import KNOWLEDGE, without_placeholder
+from ..runtime.fingerprint import NOWHERE, Fingerprint, fingerprint_of
 from ..store.agent_paths import AgentPaths
 from ..store.database import chunk_database
 from ..store.records import indexed_files, memory_md
-from ..store.records.indexed_files import FileContent, FileFingerprint, Piece
+from ..store.records.indexed_files import FileContent, Piece
 from . import walker
 from .chunking import cut
-from .scanning import fingerprint_of
 
 _DESCRIBING: Final = ("description", "summary", "aliases", "tags", "keywords", "category")
 _NOT_MARKDOWN: Final = (".txt", ".text")
@@ -38,7 +38,7 @@ class ReadFile(msgspec.Struct, frozen=True):
     """A file as it was read: its content, or the reason why it cannot be indexed."""
 
     path: str
-    fingerprint: FileFingerprint
+    fingerprint: Fingerprint
     content: bytes = b""
     reason: str = ""
 
@@ -108,7 +108,6 @@ def signature(rules: IndexSettings) -> str:
 
 T = TypeVar("T")
 _CUTTING: Final = "cutting"
-_UNKNOWN: Final = FileFingerprint(-1, -1, -1, -1)
 
 
 class IndexDatabase:
@@ -118,7 +117,7 @@ class IndexDatabase:
         self._place = place
         self._db: sqlite3.Connection | None = None
 
-    def known(self, rules: IndexSettings, seen: Iterable[str] | None) -> dict[str, FileFingerprint]:
+    def known(self, rules: IndexSettings, seen: Iterable[str] | None) -> dict[str, Fingerprint]:
         """The indexed files at and below the paths `seen`, or all files.
 
         With None, files that were cut under other rules are returned as changed.
@@ -127,7 +126,7 @@ class IndexDatabase:
         if seen is None:
             stale = indexed_files.meta_value(db, _CUTTING) != signature(rules)
             known = indexed_files.known(db)
-            return dict.fromkeys(known, _UNKNOWN) if stale else known
+            return dict.fromkeys(known, NOWHERE) if stale else known
         return {p: s for item in seen for p, s in indexed_files.known(db, item).items()}
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ..config.settings import IndexSettings
+from ..runtime.fingerprint import NOWHERE, Fingerprint, fingerprint_at, fingerprint_of
 from ..store.agent_paths import AgentPaths
-from ..store.records.indexed_files import FileFingerprint
 from . import walker
 from .walker import Identity, Skipped
 
@@ -24,7 +24,8 @@ _IGNORED: Final = ".gitignore"
 _IGNORED_BYTES: Final = 262_144
 # Recall reads skills from the agent's own files.
 _SKILLS: Final = "skills/"
-_NOWHERE: Final = FileFingerprint(0, 0, 0, 0)
+# Of what is there and cannot be indexed.
+_UNFIT: Final = Fingerprint(0)
 
 
 class IndexRoot(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ class Scan(msgspec.Struct):
     """The result of a scan."""
 
     # The fingerprint of each wanted file, by its path in the index.
-    present: dict[str, FileFingerprint] = {}
+    present: dict[str, Fingerprint] = {}
     reasons: dict[str, str] = {}  # why some of these files cannot be indexed
     folders: dict[str, Identity] = {}  # the folders to watch, by their place on the disk
     seen: list[str] = []  # the scanned paths; files below them that are not present were removed
@@ -138,13 +139,11 @@ def roots_of(place: AgentPaths, tops: Iterable[str]) -> list[IndexRoot]:
     return roots
 
 
-def root_fingerprint(top: Path) -> FileFingerprint | None:
+def root_fingerprint(top: Path) -> Fingerprint:
     """The fingerprint of a root; of a folder only its inode, since its changes have events."""
-    try:
-        status = top.lstat()
-    except OSError:
-        return None
-    return FileFingerprint(0, 0, 0, status.st_ino) if top.is_dir() else fingerprint_of(status)
+    fingerprint = fingerprint_at(top)
+    is_folder = fingerprint != NOWHERE and top.is_dir()
+    return Fingerprint(0, inode=fingerprint.inode) if is_folder else fingerprint
 
 
 def missing(roots: Iterable[IndexRoot]) -> list[str]:
@@ -191,7 +190,7 @@ def _scan_root(  # noqa: C901
         return
     for skipped in walker.walk(place, path, never, is_wanted, enters):
         if isinstance(skipped, Skipped) and (skipped.path == path or wanted.file(skipped.path)):
-            result.present[skipped.path] = _NOWHERE
+            result.present[skipped.path] = _UNFIT
             result.reasons[skipped.path] = skipped.why
 
 
@@ -204,13 +203,8 @@ def _note(path: str, status: os.stat_result, result: Scan) -> None:
     if stat.S_ISREG(status.st_mode):
         result.present[path] = fingerprint_of(status)
     else:
-        result.present[path] = _NOWHERE
+        result.present[path] = _UNFIT
         result.reasons[path] = walker.kind(status.st_mode)
-
-
-def fingerprint_of(status: os.stat_result) -> FileFingerprint:
-    """The fingerprint of a file: what tells its versions apart."""
-    return FileFingerprint(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def _stat_below(top: Path, below: str) -> os.stat_result:

@@ -23,19 +23,17 @@ import msgspec
 from ..errors import translate_os
 from ..memory.agent_files import FOLDER, LARGEST, belongs
 from ..runtime import line_file
-from ..runtime.atomic import make_folder
+from ..runtime.fingerprint import NOWHERE, Fingerprint, fingerprint_of
 from ..runtime.problems import Problems, fault_of, first_names
 from ..store.agent_store import AgentStore
 from ..store.database import meta
 from ..store.records import notes
-from ..store.records.notes import NOWHERE, Fingerprint, ReadNote, WaitingNote
+from ..store.records.notes import ReadNote, WaitingNote
 from . import walker
 from .walker import Identity, Open, Skipped, folder_of
 
 # The maximum amount of text in memory at once.
 _LOOK_BYTES: Final = 4_194_304
-# SQLite's largest integer; some file systems have later times.
-_LATEST_NS: Final = (1 << 63) - 1
 # The year 2106, the latest that all file systems support.
 _LATEST_SECONDS: Final = float(1 << 32)
 _UNFINISHED: Final = ".thermocline-"
@@ -78,7 +76,7 @@ def compare(top: Path, known: Mapping[str, Fingerprint], never: Identity) -> Fol
                 result.left.append(Skipped(repr(path)[1:-1], "its name has a control character"))
             return False
         seen.add(path)
-        return known.get(path) != _fingerprint_of(status)
+        return known.get(path) != fingerprint_of(status)
 
     with closing(walker.walk(top, FOLDER, never, wanted)) as files:
         skipped = _look_at(files, result)
@@ -101,13 +99,13 @@ def _look_at(files: Generator[Open | Skipped, None, None], result: FolderChanges
             if file.path == FOLDER or (file.why not in _NO_NOTES and "/." not in file.path):
                 result.left.append(file)
             continue
-        before = _fingerprint_of(os.fstat(file.handle))
+        before = fingerprint_of(os.fstat(file.handle))
         if before.size > LARGEST:
             why = f"it has {before.size // 1024} KB, the limit is {LARGEST // 1024} KB"
             result.left.append(Skipped(file.path, why))
             continue
         content = _read_whole(file.handle, before.size)
-        if len(content) != before.size or _fingerprint_of(os.fstat(file.handle)) != before:
+        if len(content) != before.size or fingerprint_of(os.fstat(file.handle)) != before:
             continue  # It is being written; the next call reads it.
         try:
             result.changed.append(ReadNote(file.path, before, content.decode()))
@@ -147,15 +145,6 @@ def write_files(
     return done, barred
 
 
-def fingerprint_at(top: Path, path: str) -> Fingerprint:
-    """The fingerprint of a file of a workspace; `EEXIST`: something else has the name."""
-    try:
-        with folder_of(top, _below(path)) as (folder, name):
-            return _fingerprint(folder, name)
-    except FileNotFoundError:
-        return NOWHERE
-
-
 def _write(top: Path, path: str, note: notes.Note, fingerprint: Fingerprint) -> Fingerprint | None:
     """Write a file; None if it has another fingerprint."""
     with folder_of(top, _below(path), make=True) as (folder, name):
@@ -173,11 +162,11 @@ def _write(top: Path, path: str, note: notes.Note, fingerprint: Fingerprint) -> 
                 modified_at = int(max(0.0, min(note.modified_at, _LATEST_SECONDS)) * 1e9)
                 os.utime(out.fileno(), ns=(modified_at, modified_at))
                 os.fsync(out.fileno())
-                after = _fingerprint_of(os.fstat(out.fileno()))
                 if _fingerprint(folder, name) != fingerprint:
                     os.unlink(unfinished, dir_fd=folder)
                     return None
                 os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+                after = fingerprint_of(os.fstat(out.fileno()))
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(unfinished, dir_fd=folder)
@@ -207,11 +196,7 @@ def _fingerprint(folder: int, name: str) -> Fingerprint:
         return NOWHERE
     if not stat.S_ISREG(status.st_mode):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-    return _fingerprint_of(status)
-
-
-def _fingerprint_of(status: os.stat_result) -> Fingerprint:
-    return Fingerprint(status.st_size, max(-_LATEST_NS, min(status.st_mtime_ns, _LATEST_NS)))
+    return fingerprint_of(status)
 
 
 def _read_whole(handle: int, size: int) -> bytes:
@@ -236,7 +221,6 @@ def place_locked(
 ) -> tuple[list[tuple[WaitingNote, Fingerprint]], list[Skipped]]:
     """`write_files`, with the lock of the folder, which is created if it is missing."""
     try:
-        make_folder(top)
         with line_file.locked(top):
             return write_files(top, files)
     except OSError as error:

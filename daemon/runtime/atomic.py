@@ -45,39 +45,44 @@ class Replacement:
         self._temporary = f".{beginning}.{secrets.token_hex(4)}.tmp"
         self._folder = os.open(path.parent, _ANY_FOLDER)
         try:
-            handle = os.open(self._temporary, _NEW, 0o600, dir_fd=self._folder)
-            try:
-                with os.fdopen(handle, "wb", closefd=False) as file:
-                    file.write(content)
-                if owner is not None:
-                    _set_owner(handle, path, owner)
-                os.fchmod(handle, mode)
-            finally:
-                self._status = os.fstat(handle)
-                os.close(handle)
+            self._file = os.open(self._temporary, _NEW, 0o600, dir_fd=self._folder)
+        except BaseException:
+            os.close(self._folder)
+            raise
+        try:
+            with os.fdopen(self._file, "wb", closefd=False) as file:
+                file.write(content)
+            if owner is not None:
+                _set_owner(self._file, path, owner)
+            os.fchmod(self._file, mode)
         except BaseException:
             self.discard()
             raise
 
     def finish(self) -> os.stat_result:
-        """Rename it to the final name; return the file's status."""
+        """Rename it to the final name; return the file's status behind that."""
         names = (self._temporary, self.path.name)
         os.replace(*names, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-        os.close(self._folder)
-        return self._status
+        status = os.fstat(self._file)
+        self._close()
+        return status
 
     def discard(self) -> None:
         with contextlib.suppress(OSError):
             os.unlink(self._temporary, dir_fd=self._folder)
-        os.close(self._folder)
+        self._close()
 
     def sync_alone(self) -> None:
-        _sync(os.open(self._temporary, _READ, dir_fd=self._folder))
+        os.fsync(self._file)
 
     @property
     def filesystem(self) -> tuple[int, int]:
         """The number of the file system that the file is on, and a handle for it."""
-        return self._status.st_dev, self._folder
+        return os.fstat(self._file).st_dev, self._file
+
+    def _close(self) -> None:
+        os.close(self._file)
+        os.close(self._folder)
 
 
 def sync(replacements: Iterable[Replacement]) -> None:
@@ -94,7 +99,7 @@ def sync(replacements: Iterable[Replacement]) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
+def write(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Replace `path` by `content`, durably.
 
     When it returns, the content and the name are on the disk. When it raises, or the machine stops
@@ -109,12 +114,11 @@ def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
     new = Replacement(path, content, mode)
     try:
         new.sync_alone()
-        result = new.finish()
+        new.finish()
     except BaseException:
         new.discard()
         raise
     sync_folder(path.parent)
-    return result
 
 
 def read(

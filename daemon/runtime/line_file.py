@@ -37,18 +37,17 @@ def append(path: Path, line: str) -> None:
         ThermoclineError: the disk refuses; the file is unchanged.
     """
     try:
-        make_folder(path.parent)
-        folder = os.open(path.parent, _FOLDER)
-        try:
-            with locked(path.parent):
+        with locked(path.parent):
+            folder = os.open(path.parent, _FOLDER)
+            try:
                 handle = os.open(path.name, _FLAGS, 0o600, dir_fd=folder)
                 try:
                     _append(handle, path, line.encode())
                 finally:
                     os.close(handle)
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as error:
         if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENOTDIR}:
             raise _no_file(path) from error
@@ -59,10 +58,13 @@ def append(path: Path, line: str) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's files: an exclusive `flock` on its `.lock`. Blocking.
 
+    The folder is made if it is missing.
+
     Raises:
         Conflict: the lock was not released within 3 seconds.
         OSError: the disk refuses, or the folder or the lock is a link.
     """
+    make_folder(folder)
     top = os.open(folder, _FOLDER)
     try:
         handle = os.open(LOCK, _LOCK_FLAGS, 0o600, dir_fd=top)

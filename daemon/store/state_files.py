@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -29,6 +28,7 @@ from ..errors import (
     reason_of,
 )
 from ..runtime import atomic
+from ..runtime.fingerprint import NOWHERE, Fingerprint, fingerprint_at, fingerprint_of
 from ..runtime.problems import Problems
 from .agent_paths import AgentPaths, StoreContext
 from .database.transaction import StateFile, Transaction
@@ -47,8 +47,6 @@ _AT_ONCE: Final = 3.0
 _STEADY_SECONDS: Final = 10.0
 # Several times what the caps allow. Whatever is larger was not written by a daemon.
 _LARGEST: Final = 1_048_576
-
-_Stamp: TypeAlias = tuple[int, int, int]
 
 
 class StateFiles:
@@ -195,7 +193,7 @@ class _Change(msgspec.Struct, frozen=True):
     """A file that is about to be replaced: what stood there, and what may stand there from now."""
 
     name: str
-    stamp: _Stamp | None
+    before: Fingerprint
     digests: str
     new: atomic.Replacement
 
@@ -211,14 +209,14 @@ class _Disk:
         self._paths = {name: place.folder / name for name in FILES.values()}
         self._paths[MARKDOWN_FILE] = place.markdown
         self._problems = problems
-        self._stamps: dict[str, _Stamp | None] = {}
+        self._seen: dict[str, Fingerprint] = {}
 
     def touched(self) -> list[str]:
         """The files that do not stand as they were last seen."""
         return [
             name
             for name, path in self._paths.items()
-            if name in self._stamps and _stamp(path) != self._stamps[name]
+            if name in self._seen and fingerprint_at(path) != self._seen[name]
         ]
 
     def prepare(self, rendered: Mapping[str, str]) -> tuple[list[_Change], list[Exception]]:
@@ -254,11 +252,11 @@ class _Disk:
                 raise
             while pending:
                 change = pending[0]
-                if _stamp(change.new.path) != change.stamp:
+                if fingerprint_at(change.new.path) != change.before:
                     change.new.discard()
                     missed.append(change.name)
                 else:
-                    self._stamps[change.name] = _stamp_of(change.new.finish())
+                    self._seen[change.name] = fingerprint_of(change.new.finish())
                     self.known[change.name] = change.digests
                 del pending[0]
         except BaseException:
@@ -268,33 +266,32 @@ class _Disk:
 
     def _prepare_json(self, name: str, text: str) -> _Change | None:
         path, content, current = self._paths[name], text.encode(), ""
-        stamp = _stamp(path)
+        before = NOWHERE
         try:
-            present, stood = atomic.read(path, max(_LARGEST, 2 * len(content)))
+            present, status = atomic.read(path, max(_LARGEST, 2 * len(content)))
         except FileNotFoundError:
-            stamp = None
+            pass
         except (Conflict, TooLarge, PermissionError) as error:
             self._set_aside(name, reason_of(error) if isinstance(error, OSError) else str(error))
-            stamp = None
         else:
-            stamp, current = _stamp_of(stood), hashlib.sha256(present).hexdigest()
+            before, current = fingerprint_of(status), hashlib.sha256(present).hexdigest()
             if present == content:
-                self._stamps[name] = stamp
+                self._seen[name] = before
                 return None
             if current not in self.known.get(name, "").split():
                 self._set_aside(name, "somebody else wrote it")
-                stamp, current = None, ""
+                before, current = NOWHERE, ""
         digest = hashlib.sha256(content).hexdigest()
-        return _Change(name, stamp, f"{current} {digest}", atomic.Replacement(path, content))
+        return _Change(name, before, f"{current} {digest}", atomic.Replacement(path, content))
 
     def _prepare_section(self, name: str, page: str) -> _Change | None:
         path, owner = self._paths[name], None
         try:
-            file, stood = atomic.read(path, memory_md.LARGEST, alone=True)
-            stamp, mode = _stamp_of(stood), stat.S_IMODE(stood.st_mode)
-            owner = stood.st_uid, stood.st_gid
+            file, status = atomic.read(path, memory_md.LARGEST, alone=True)
+            seen, mode = fingerprint_of(status), stat.S_IMODE(status.st_mode)
+            owner = status.st_uid, status.st_gid
         except FileNotFoundError:
-            file, stamp, mode = b"", None, 0o600
+            file, seen, mode = b"", NOWHERE, 0o600
         except (Conflict, TooLarge, PermissionError) as error:
             self._leave(name, reason_of(error) if isinstance(error, OSError) else str(error))
             return None
@@ -305,7 +302,7 @@ class _Disk:
             self._leave(name, error.message, error.hint)
             return None
         if memory_md.same(before or "", page):
-            self._stamps[name] = stamp
+            self._seen[name] = seen
             self._problems.clear("memory_md_left", self._agent)
             return None
         current = "" if before is None else memory_md.digest(before)
@@ -320,7 +317,7 @@ class _Disk:
             self._leave(name, error.message)
             return None
         self._problems.clear("memory_md_left", self._agent)
-        return _Change(name, stamp, f"{current} {memory_md.digest(page)}", new)
+        return _Change(name, seen, f"{current} {memory_md.digest(page)}", new)
 
     def _set_aside(self, name: str, why: str) -> None:
         path = self._paths[name]
@@ -343,7 +340,7 @@ class _Disk:
     def _leave(self, name: str, why: str, hint: str | None = None) -> None:
         """Report that MEMORY.md cannot be used; nothing of it is touched."""
         path = self._paths[name]
-        self._stamps[name] = _stamp(path)
+        self._seen[name] = fingerprint_at(path)
         self._problems.report(
             "memory_md_left",
             self._agent,
@@ -379,14 +376,3 @@ def _put(db: sqlite3.Connection, name: str, digest: str) -> None:
 def _discard(changes: Iterable[_Change]) -> None:
     for change in changes:
         change.new.discard()
-
-
-def _stamp(path: Path) -> _Stamp | None:
-    try:
-        return _stamp_of(path.lstat())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _stamp_of(status: os.stat_result) -> _Stamp:
-    return status.st_mtime_ns, status.st_size, status.st_ino

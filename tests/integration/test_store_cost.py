@@ -18,6 +18,7 @@ from thermocline.daemon.config.settings import Settings
 from thermocline.daemon.operations import memories as operations
 from thermocline.daemon.operations.access import Peer
 from thermocline.daemon.operations.operation import Daemon, Scope
+from thermocline.daemon.runtime.fingerprint import NOWHERE
 from thermocline.daemon.schemas.memory import StoreBody
 from thermocline.daemon.store import outbox
 from thermocline.daemon.store.agent_store import AgentStore
@@ -145,7 +146,7 @@ async def test_counting_an_answer_leaves_what_is_derived_and_every_change_renews
         lambda tx: uses.count_answers(tx, [used]),
         lambda tx: memories.insert(tx, make_memory(1)),
         lambda tx: key_values.put(tx, "tea", "sencha"),
-        lambda tx: agent_entries.take(tx, [OwnPart("knowledge", {"memory/KNOWLEDGE.md": "1"})]),
+        lambda tx: agent_entries.take(tx, [OwnPart("knowledge", {"memory/KNOWLEDGE.md": NOWHERE})]),
         meta.move_counts,
     ]
     for times, change in enumerate(changes, 2):

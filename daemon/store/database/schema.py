@@ -201,6 +201,8 @@ _NOTES: Final = (
         path TEXT PRIMARY KEY,
         size INTEGER NOT NULL,
         mtime INTEGER NOT NULL,
+        ctime INTEGER NOT NULL,
+        inode INTEGER NOT NULL,
         shown TEXT
     ) STRICT, WITHOUT ROWID
     """,
@@ -305,7 +307,10 @@ _OWN: Final = (
     CREATE TABLE own_files (
         path TEXT PRIMARY KEY,
         part TEXT NOT NULL,
-        stand TEXT NOT NULL
+        size INTEGER NOT NULL,
+        mtime INTEGER NOT NULL,
+        ctime INTEGER NOT NULL,
+        inode INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID
     """,
     """
@@ -365,10 +370,10 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
 # with the checksum of the concepts, whose codes depend on all their files; a test says what it is.
 INDEX_VERSION: Final = 10 * 789_287 + 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
-# The numbers below 13 were used while nothing was released.
+# The numbers below 14 were used while nothing was released.
 MIGRATIONS: Final = (
     Migration(
-        13,
+        14,
         (
             *(*_ROWS, *_COUNTS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *(*_EXPERIENCES, counts_table(COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import astuple
 
 from ...memory.agent_files import EpisodeLine, Reflection, Skill
+from ...runtime.fingerprint import Fingerprint
 from ..database import full_text
 from ..database.connection import scalar, to_json
 from ..database.schema import OWN
@@ -51,16 +53,17 @@ class OwnPart(msgspec.Struct, frozen=True):
     """One of the files, or the skills, as read."""
 
     name: str  # `knowledge`, `reflections`, `episodes` or `skills`
-    fingerprints: Mapping[str, str]  # the status of each file, by path; "" if it does not exist
+    fingerprints: Mapping[str, Fingerprint]  # of each file, by path
     changed_at: float = 0.0  # the newest of their times
     lines: int = 0  # the number of lines that are not blank; of knowledge, of all lines
     text: str = ""  # of the knowledge; of a log what is wrong with it
     entries: tuple[OwnEntry, ...] = ()
 
 
-def fingerprints(db: sqlite3.Connection) -> dict[str, str]:
-    """The status of every file when it was last read."""
-    return dict(db.execute("SELECT path, stand FROM own_files").fetchall())
+def fingerprints(db: sqlite3.Connection) -> dict[str, Fingerprint]:
+    """The fingerprint of every file when it was last read."""
+    files = db.execute("SELECT path, size, mtime, ctime, inode FROM own_files")
+    return {path: Fingerprint(*status) for path, *status in files}
 
 
 def part(db: sqlite3.Connection, name: str) -> OwnPart:
@@ -120,8 +123,11 @@ def take(tx: Transaction, read: Sequence[OwnPart]) -> None:
     for read_part in read:
         tx.db.execute("DELETE FROM own_files WHERE part = ?", (read_part.name,))
         tx.db.executemany(
-            "INSERT OR REPLACE INTO own_files VALUES (?, ?, ?)",
-            [(path, read_part.name, value) for path, value in read_part.fingerprints.items()],
+            "INSERT OR REPLACE INTO own_files VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (path, read_part.name, *astuple(fingerprint))
+                for path, fingerprint in read_part.fingerprints.items()
+            ],
         )
         tx.db.execute(
             "INSERT OR REPLACE INTO own_parts VALUES (?, ?, ?, ?)",

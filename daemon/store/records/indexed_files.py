@@ -11,6 +11,7 @@ import msgspec
 
 from ...memory.records import IndexedChunk, IndexedFile
 from ...memory.scoring import DAY
+from ...runtime.fingerprint import Fingerprint
 from ..database import full_text
 from ..database.chunk_database import SCHEMA
 from ..database.connection import column, scalar, to_json, transaction, upsert
@@ -20,15 +21,6 @@ from ..database.transaction import IndexEntry
 INDEX: Final = "chunk_fts"
 _MERGED: Final = "merged_at"
 _THESE: Final = "(SELECT value FROM json_each(?))"
-
-
-class FileFingerprint(msgspec.Struct, frozen=True):
-    """The status of a file on the disk."""
-
-    size: int
-    mtime: int
-    ctime: int
-    inode: int
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -68,14 +60,14 @@ class Totals(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileFingerprint]:
+def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, Fingerprint]:
     """The status of each file when it was read, by path; below a path, or of all files."""
     sql = "SELECT path, size, mtime, ctime, inode FROM files"
     arguments: tuple[str, ...] = ()
     if below is not None:
         sql += " WHERE path = ? OR (path > ? AND path < ?)"
         arguments = (below, f"{below}/", f"{below}0")
-    return {path: FileFingerprint(*values) for path, *values in db.execute(sql, arguments)}
+    return {path: Fingerprint(*values) for path, *values in db.execute(sql, arguments)}
 
 
 def identity_of(db: sqlite3.Connection, path: str) -> tuple[str, str] | None:
@@ -104,7 +96,7 @@ def note(db: sqlite3.Connection, key: str, content: str) -> None:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, content))
 
 
-def touch(db: sqlite3.Connection, path: str, fingerprint: FileFingerprint) -> None:
+def touch(db: sqlite3.Connection, path: str, fingerprint: Fingerprint) -> None:
     """Record a new status of a file with unchanged content."""
     db.execute(
         "UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE path = ?",
@@ -112,7 +104,7 @@ def touch(db: sqlite3.Connection, path: str, fingerprint: FileFingerprint) -> No
     )
 
 
-def move(db: sqlite3.Connection, path: str, new: str, fingerprint: FileFingerprint) -> None:
+def move(db: sqlite3.Connection, path: str, new: str, fingerprint: Fingerprint) -> None:
     """Give a file a new path; its chunks stay unchanged."""
     with transaction(db):
         _drop(db, new)
@@ -123,7 +115,7 @@ def move(db: sqlite3.Connection, path: str, new: str, fingerprint: FileFingerpri
 def put(
     db: sqlite3.Connection,
     path: str,
-    fingerprint: FileFingerprint,
+    fingerprint: Fingerprint,
     content: FileContent,
     now: float,
 ) -> None:

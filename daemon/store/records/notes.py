@@ -12,17 +12,22 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from thermocline.sync import Row, Stamp
 
 from ...errors import InvalidInput
 from ...memory import agent_files, lines
 from ...memory.checks import check_time
+from ...runtime.fingerprint import NOWHERE, Fingerprint
 from ..database import rows
 from ..database.connection import scalar
 from ..database.rows import JoinResult, Kind
 from ..database.transaction import Transaction
 from .history import CONFLICT
+
+# The columns of a fingerprint.
+_STATUS: Final = ", ".join(Fingerprint.__struct_fields__)
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -30,17 +35,6 @@ class Note(msgspec.Struct, frozen=True):
 
     text: str
     modified_at: float = 0.0
-
-
-class Fingerprint(msgspec.Struct, frozen=True):
-    """Size in bytes and modification time in nanoseconds; they change when the file is written."""
-
-    size: int
-    mtime: int
-
-
-# The file does not exist.
-NOWHERE: Final = Fingerprint(-1, 0)
 
 
 class ReadNote(msgspec.Struct, frozen=True):
@@ -67,8 +61,8 @@ class _OnDisk(msgspec.Struct, frozen=True):
 
 def known(db: sqlite3.Connection) -> dict[str, Fingerprint]:
     """The status of every file when it was last compared with its row."""
-    files = db.execute("SELECT path, size, mtime FROM notes_on_disk")
-    return {path: Fingerprint(size, mtime) for path, size, mtime in files}
+    files = db.execute(f"SELECT path, {_STATUS} FROM notes_on_disk")
+    return {path: Fingerprint(*status) for path, *status in files}
 
 
 def take(tx: Transaction, files: Iterable[ReadNote], vanished: Iterable[str]) -> int:
@@ -84,15 +78,15 @@ def take(tx: Transaction, files: Iterable[ReadNote], vanished: Iterable[str]) ->
 def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[WaitingNote]:
     """Rows not yet written to the disk, by path, for paths after `after`."""
     files = db.execute(
-        "SELECT path, size, mtime FROM notes_on_disk WHERE shown IS NOT NULL AND path > ?"
+        f"SELECT path, {_STATUS} FROM notes_on_disk WHERE shown IS NOT NULL AND path > ?"
         " ORDER BY path LIMIT ?",
         (after, limit),
     ).fetchall()
     waiting = []
-    for path, size, mtime in files:
+    for path, *status in files:
         row = rows.load(db, KIND, path)
         note = None if row is None else msgspec.convert(row.data, Note)
-        waiting.append(WaitingNote(path, note, Fingerprint(size, mtime)))
+        waiting.append(WaitingNote(path, note, Fingerprint(*status)))
     return waiting
 
 
@@ -156,16 +150,16 @@ def _record(tx: Transaction, path: str, fingerprint: Fingerprint, shows: str) ->
         return
     agrees = row is not None and fingerprint != NOWHERE and row.data["text"] == shows
     tx.db.execute(
-        "INSERT OR REPLACE INTO notes_on_disk VALUES (?, ?, ?, ?)",
-        (path, fingerprint.size, fingerprint.mtime, None if agrees else shows),
+        "INSERT OR REPLACE INTO notes_on_disk VALUES (?, ?, ?, ?, ?, ?)",
+        (path, *astuple(fingerprint), None if agrees else shows),
     )
 
 
 def _on_disk(tx: Transaction, path: str) -> _OnDisk | None:
     row = tx.db.execute(
-        "SELECT size, mtime, shown FROM notes_on_disk WHERE path = ?", (path,)
+        f"SELECT {_STATUS}, shown FROM notes_on_disk WHERE path = ?", (path,)
     ).fetchone()
-    return None if row is None else _OnDisk(Fingerprint(*row[:2]), row[2])
+    return None if row is None else _OnDisk(Fingerprint(*row[:-1]), row[-1])
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
@@ -174,9 +168,9 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     if was == after.data.get("text"):
         return
     tx.db.execute(
-        "INSERT INTO notes_on_disk VALUES (?, ?, ?, ?)"
+        "INSERT INTO notes_on_disk VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET shown = coalesce(shown, excluded.shown)",
-        (after.id, NOWHERE.size, NOWHERE.mtime, was or ""),
+        (after.id, *astuple(NOWHERE), was or ""),
     )
 
 
