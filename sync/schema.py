@@ -11,6 +11,7 @@ from typing import Final
 from .failures import Refused, SchemaMissing
 from .ports import Remote, SqlStatement, rows_of, whole
 
+# The numbers below it were used while nothing was released.
 VERSION: Final = 2
 # The memories of all agents, with the columns that EvoClaw gives them.
 MEMORIES: Final = """
@@ -115,12 +116,8 @@ _SCHEMA: Final = (
 )
 
 
-# What version 2 has added to a table of version 1.
-_ADDED: Final = "ALTER TABLE replica_devices ADD COLUMN release TEXT"
-
-
 async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> None:
-    """Create the missing tables and columns. Safe at any time, from several devices at once.
+    """Create the missing tables. Safe at any time, from several devices at once.
 
     `is_missing`: some are, whatever the version says: somebody has dropped them.
     """
@@ -135,13 +132,7 @@ async def prepare(remote: Remote, now: float, *, is_missing: bool = False) -> No
     if current == VERSION and not is_missing:
         return
     made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    added = [_ADDED] if current == 1 else []
-    try:
-        await remote.batch([*map(SqlStatement, (*_SCHEMA, *added)), made])
-    except Refused:
-        # Another device was faster: what it has added cannot be added again.
-        if await version(remote) != VERSION:
-            raise
+    await remote.batch([*map(SqlStatement, _SCHEMA), made])
 
 
 async def version(remote: Remote) -> int:

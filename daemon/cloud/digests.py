@@ -39,7 +39,7 @@ _NUMBER: Final = " + ".join(
     for place in range(_DIGITS)
 )
 _DIGESTS: Final = (
-    f"SELECT kind, count(*), sum({_NUMBER}), count(data) FROM rows WHERE agent_id = ? GROUP BY kind"  # noqa: S608
+    f"SELECT kind, count(*), sum({_NUMBER}) FROM rows WHERE agent_id = ? GROUP BY kind"  # noqa: S608
 )
 
 
@@ -55,7 +55,6 @@ class Digest(msgspec.Struct, frozen=True):
 
     rows: int = 0  # their number, deleted ones included
     total: int = 0  # the sum of the first digits of their versions
-    live: int = 0  # the number of rows that are not deleted, if the replica says so
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -79,10 +78,7 @@ class Differences(msgspec.Struct):
 async def of_replica(replica: Replica) -> dict[str, Digest]:
     """The digest of each kind on the replica."""
     [result] = await replica.remote.batch([SqlStatement(_DIGESTS, (replica.form.agent,))])
-    return {
-        str(kind): Digest(int(rows or 0), int(total or 0), int(live or 0))
-        for kind, rows, total, live in result.rows
-    }
+    return {str(kind): Digest(int(rows or 0), int(total or 0)) for kind, rows, total in result.rows}
 
 
 async def compare(
