@@ -54,11 +54,6 @@ class WaitingNote(msgspec.Struct, frozen=True):
     fingerprint: Fingerprint
 
 
-class _OnDisk(msgspec.Struct, frozen=True):
-    fingerprint: Fingerprint
-    shown: str | None
-
-
 def known(db: sqlite3.Connection) -> dict[str, Fingerprint]:
     """The status of every file when it was last compared with its row."""
     files = db.execute(f"SELECT path, {_STATUS} FROM notes_on_disk")
@@ -112,14 +107,14 @@ def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Fingerprint]]) 
 
 def _take(tx: Transaction, file: ReadNote) -> bool:
     row = rows.load(tx.db, KIND, file.path)
-    before = _on_disk(tx, file.path)
-    if row is None and before is not None and before.shown == file.text and file.text:
+    before = shown(tx.db, file.path)
+    if row is None and before == file.text and file.text:
         # Only the file's time changed, and its row was deleted on another device.
         _record(tx, file.path, file.fingerprint, file.text)
         return False
     text = file.text
-    if row is not None and before is not None and before.shown is not None:
-        joined = _joined(file.path, before.shown, row.data["text"], file.text)
+    if row is not None and before is not None:
+        joined = _joined(file.path, before, row.data["text"], file.text)
         text = joined.text
         if joined.contradicts:
             rows.save_version(tx, KIND, row, why=CONFLICT, device=_changed_at(row)[1])
@@ -133,8 +128,8 @@ def _take(tx: Transaction, file: ReadNote) -> bool:
 
 
 def _vanish(tx: Transaction, path: str) -> bool:
-    before = _on_disk(tx, path)
-    is_deleted = before is not None and before.shown is None
+    agreed = "SELECT shown IS NULL FROM notes_on_disk WHERE path = ?"
+    is_deleted = bool(scalar(tx.db, agreed, path))
     if is_deleted:
         rows.write(tx, KIND, path, None)
     # A version from another device is written to the file again.
@@ -153,13 +148,6 @@ def _record(tx: Transaction, path: str, fingerprint: Fingerprint, shows: str) ->
         "INSERT OR REPLACE INTO notes_on_disk VALUES (?, ?, ?, ?, ?, ?)",
         (path, *astuple(fingerprint), None if agrees else shows),
     )
-
-
-def _on_disk(tx: Transaction, path: str) -> _OnDisk | None:
-    row = tx.db.execute(
-        f"SELECT {_STATUS}, shown FROM notes_on_disk WHERE path = ?", (path,)
-    ).fetchone()
-    return None if row is None else _OnDisk(Fingerprint(*row[:-1]), row[-1])
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
