@@ -27,6 +27,7 @@ from ..store.records import memories, similar, uses
 from ..store.records.conversations import PATH
 from ..store.records.memory_rows import index_new
 from ..store.records.selecting import Filters, page
+from ..store.records.similar import Inserted
 from .operation import Operation, Scope
 from .views import memory_as, memory_view, secret_warning, superseded_ids
 
@@ -88,57 +89,44 @@ async def add_batch(
 
 
 async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[schemas.StoredMemory]:
-    def store(tx: Transaction, memory: Memory) -> tuple[similar.Inserted, bool]:
+    def store(tx: Transaction, memory: Memory) -> Inserted:
         known = None if force else similar.known_word_for_word(tx.db, memory)
         if known is None:
-            return similar.insert(tx, memory), False
-        return similar.Inserted(memories.strengthen(tx, known, memory)), True
+            return similar.insert(tx, memory)
+        return Inserted(memories.strengthen(tx, known, memory), is_known=True)
 
     stored = await scope.write(lambda tx: [store(tx, memory) for memory in new], create=True)
-    warnings = await _warnings([inserted.memory for inserted, _ in stored])
+    warnings = await _warnings([inserted.memory for inserted in stored])
     return [
         memory_as(
             schemas.StoredMemory,
             scope,
             inserted.memory,
-            stored=not is_known,
-            known=inserted.memory.id if is_known else UNSET,
+            stored=not inserted.is_known,
+            known=inserted.memory.id if inserted.is_known else UNSET,
             supersedes=superseded_ids(inserted.superseded),
-            warning=UNSET if is_known else warning,
+            warning=UNSET if inserted.is_known else warning,
         )
-        for (inserted, is_known), warning in zip(stored, warnings, strict=True)
+        for inserted, warning in zip(stored, warnings, strict=True)
     ]
 
 
-class StoreOutcome(msgspec.Struct, frozen=True):
-    """The memory that now holds a statement: the `known` one, or a new one.
-
-    `superseded` are those that the new one contradicts.
-    """
-
-    memory: Memory
-    known: Memory | None
-    superseded: tuple[Memory, ...] = ()
-
-
-async def store_unless_known(scope: Scope, memory: Memory) -> StoreOutcome:
+async def store_unless_known(scope: Scope, memory: Memory) -> Inserted:
     """Store a memory unless one says the same already, which then counts as used.
 
     One that was superseded meanwhile is true again.
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
-    async with scope.store(create=True) as store:
 
-        def apply(tx: Transaction) -> StoreOutcome:
-            index_new(tx)
-            same = similar.find_equivalent(tx.db, memory)
-            if same is not None and not similar.holds_again(tx.db, same, memory):
-                uses.reinforce(tx, [same.id])
-                return StoreOutcome(same, same)
-            new = similar.insert(tx, memory, file_alike=True)
-            return StoreOutcome(new.memory, None, new.superseded)
+    def apply(tx: Transaction) -> Inserted:
+        index_new(tx)
+        same = similar.find_equivalent(tx.db, memory)
+        if same is None or similar.holds_again(tx.db, same, memory):
+            return similar.insert(tx, memory, file_alike=True)
+        uses.reinforce(tx, [same.id])
+        return Inserted(same, is_known=True)
 
-        return await store.write(apply)
+    return await scope.write(apply, create=True)
 
 
 async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:

@@ -47,9 +47,9 @@ async def store(scope: Scope, arguments: schemas.ScalyStore) -> schemas.ScalySto
         data={ENTITIES: msgspec.to_builtins(named)} if named else UNSET,
     )
     result = await memories.store_unless_known(scope, memories.remembered(scope, new))
-    if result.known is None:
-        return schemas.ScalyStored(stored=True, id=result.memory.id)
-    same = result.known
+    same = result.memory
+    if not result.is_known:
+        return schemas.ScalyStored(stored=True, id=same.id)
     return schemas.ScalyStored(
         stored=False, duplicate=True, existing_id=same.id, existing_subject=same.subject
     )

@@ -72,16 +72,16 @@ async def _remember(scope: Scope, arguments: schemas.RememberArguments) -> schem
     result = await memories.store_unless_known(
         scope, memories.remembered(scope, NewMemory(**fields))
     )
-    same, memory = result.known, result.memory
+    memory, is_known = result.memory, result.is_known
     return schemas.Remembered(
         id=memory.id,
-        stored=same is None,
+        stored=not is_known,
         category=memory.category,
-        merged_with=UNSET if same is None else schemas.KnownMemory(same.id, same.text),
+        merged_with=schemas.KnownMemory(memory.id, memory.text) if is_known else UNSET,
         supersedes=[older.id for older in result.superseded] or UNSET,
         contradicts=[schemas.KnownMemory(older.id, older.text) for older in result.superseded]
         or UNSET,
-        warning=UNSET if same is not None else secret_warning(secrets_of(memory)),
+        warning=UNSET if is_known else secret_warning(secrets_of(memory)),
     )
 
 

@@ -149,10 +149,11 @@ _CURRENT: Final = (
 
 
 class Inserted(msgspec.Struct, frozen=True):
-    """A new memory, and those that it replaces, as they were before."""
+    """A new memory, and those that it replaces, as they were before; or one that `is_known`."""
 
     memory: Memory
     superseded: tuple[Memory, ...] = ()
+    is_known: bool = False
 
 
 def insert(tx: Transaction, memory: Memory, *, file_alike: bool = False) -> Inserted:
