@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import tempfile
 import threading
@@ -136,10 +135,6 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 _AT_ONCE: Final = 1000
 _TURN: Final = "turn"
 _ROLES: Final = {USER_STATED: "user", OBSERVED: "assistant"}
-
-
-class _DryRun(Exception):
-    """Rolls back the transaction of a dry run."""
 
 
 @Operation("POST", "/api/import", role="write")
@@ -283,20 +278,12 @@ class _Import:
         part: Callable[[Intake], None],
         begin: Callable[[Transaction], Intake],
     ) -> ImportReport:
-        report = ImportReport()
-
-        def take(tx: Transaction) -> None:
-            nonlocal report
+        def take(tx: Transaction) -> ImportReport:
             intake = begin(tx)
-            # The writer may run this again, alone, after a failure in its group.
-            report = intake.report
             part(intake)
-            if self._request.dry_run:
-                raise _DryRun
+            return intake.report
 
-        with contextlib.suppress(_DryRun):
-            await store.write(take)
-        return report
+        return await (store.rehearse if self._request.dry_run else store.write)(take)
 
 
 def _experiences(entries: list[dict[str, Any]]) -> list[Experience]:

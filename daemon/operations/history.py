@@ -339,23 +339,14 @@ async def put_back(
         undo.undo(tx, of_kind, key, number)
         return [(kind, key, "put back")]
 
-    def preview(tx: Transaction) -> list[schemas.UndoneRow]:
-        snapshot = tx.snapshot()
-        tx.db.execute("SAVEPOINT rehearsal")
-        try:
-            changed = apply(tx)
-        finally:
-            tx.restore_snapshot(snapshot)
-            tx.db.execute("ROLLBACK TO rehearsal")
-            tx.db.execute("RELEASE rehearsal")
-        return [_as_it_is(tx.db, *row) for row in changed]
-
     async with scope.store() as store:
         # The last change may be in a file only, and is to be undone there.
         if by is not None or kind == notes.KIND.name:
             await scope.daemon.workspaces.keep_all([store])
         if dry_run:
-            return schemas.Undone(await store.write(preview), done=False)
+            would = await store.rehearse(apply)
+            rows = await store.read(lambda db: [_as_it_is(db, *row) for row in would])
+            return schemas.Undone(rows, done=False)
         changed = await store.write(apply)
         if any(of_kind == notes.KIND.name for of_kind, *_ in changed):
             await scope.daemon.workspaces.keep_all([store])

@@ -45,6 +45,10 @@ _SEARCH_SECONDS: Final = 60.0
 _TRUSTED_SECONDS: Final = 60.0
 
 
+class _Rehearsed(Exception):
+    """Undoes a transaction, and carries the result of its operation."""
+
+
 class AgentStore:
     """The memory of one agent, open. Made by `Agents`.
 
@@ -127,6 +131,19 @@ class AgentStore:
         """Run `operation` in the next commit; return once it is on the disk, or change nothing."""
         with self._write_health.reporting():
             return await self._with_repair(lambda engine: engine.writer.submit(operation))
+
+    async def rehearse(self, operation: Operation[T]) -> T:
+        """The result of `operation`, whose changes are undone with its whole transaction."""
+
+        def undone(tx: Transaction) -> None:
+            raise _Rehearsed(operation(tx))
+
+        try:
+            await self.write(undone)
+        except _Rehearsed as rehearsed:
+            result: T = rehearsed.args[0]
+            return result
+        raise AssertionError
 
     async def read(
         self,
