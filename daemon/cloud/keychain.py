@@ -210,6 +210,12 @@ class Keychain:
         if ring != self.ring:
             await self.take(ring)
 
+    async def save_private(self) -> None:
+        """Write the private key of this device, if it is new."""
+        if self._is_new:
+            await self._write(KEY_FILE, encode(self.private))
+            self._is_new = False
+
     async def publish(self, remote: Remote) -> None:
         async with self._changing:
             ring = await keyring.publish(remote, self.needed(), self._holder())
@@ -249,17 +255,14 @@ class Keychain:
     async def _store(self, stored: _StoredKeys) -> None:
         if stored == self._stored:
             return
+        await self.save_private()
         content = encode(wrap(self.public, msgspec.json.encode(stored)))
-
-        def write() -> None:
-            if self._is_new:
-                atomic.write(self._state_dir / KEY_FILE, encode(self.private).encode())
-            atomic.write(self._state_dir / RING_FILE, content.encode())
-
-        with translated(self._state_dir):
-            await asyncio.to_thread(write)
-        self._is_new = False
+        await self._write(RING_FILE, content)
         self._stored = stored
+
+    async def _write(self, name: str, content: str) -> None:
+        with translated(self._state_dir):
+            await asyncio.to_thread(atomic.write, self._state_dir / name, content.encode())
 
     def _read(self) -> _StoredKeys | None:
         path = self._state_dir / RING_FILE

@@ -23,7 +23,8 @@ _WRONG: Final = "check the code; after five wrong ones the invitation ends"
 class Pairing:
     """Gives the keys of this device to a new one, or takes those of another.
 
-    The state is in memory: a restart ends it, and a new code is needed.
+    The state is in memory: after a restart the inviting device needs a new code, and the other one
+    the same code again.
     """
 
     def __init__(self, keychain: Keychain) -> None:
@@ -88,7 +89,7 @@ class Pairing:
     ) -> tuple[Guest, tuple[str, ...]]:
         """Ask to take part; return the inviting device, and the words on its screen.
 
-        `InvalidInput`: no invitation has this code.
+        Repeated after an interruption it continues. `InvalidInput`: no invitation has this code.
         """
         guest = Guest(self.keychain.public, device.id, device.name)
         invitations = await pairing.read(remote)
@@ -99,7 +100,11 @@ class Pairing:
                 host = handshake.read_offer(invitation.offer)
             except Unsealable:
                 continue
-            if not await pairing.write(remote, invitation.number, request=handshake.request(guest)):
+            # The answer is for this key, after a restart too.
+            await self.keychain.save_private()
+            request = handshake.request(guest)
+            is_ours = await pairing.write(remote, invitation.number, request=request)
+            if not is_ours and not _is_from(guest, invitation, handshake):
                 raise Conflict("cannot join: the code was used already", hint=_AGAIN)
             self._remote, self._made_at = remote, time.time()
             self._open, self._host, self._guest = handshake, host, guest
@@ -110,7 +115,7 @@ class Pairing:
         raise InvalidInput("cannot join: no invitation has this code", field="code", hint=_WRONG)
 
     async def admitted(self) -> bool:
-        """Take the keys, once the other device has given them; False: not yet.
+        """Take the keys, once the other device has given them; False: not yet. Then `finish`.
 
         `NotFound`: the invitation is over. `Conflict`: this device has the keys of another owner.
         """
@@ -135,9 +140,13 @@ class Pairing:
                 f"cannot join: the answer is forged ({error})", hint=_AGAIN
             ) from error
         await self.keychain.take(ring)
-        await pairing.end(remote, handshake.number)
-        self._open = None
         return True
+
+    async def finish(self) -> None:
+        """Remove the invitation, once this device uses the keys."""
+        if self._remote is not None and self._open is not None:
+            await pairing.end(self._remote, self._open.number)
+        self._open = None
 
     async def _invitation(self) -> tuple[Remote, Handshake, Guest, Invitation]:
         remote, handshake, host = self._remote, self._open, self._host
@@ -154,3 +163,11 @@ class Pairing:
                 hint=_AGAIN,
             )
         return remote, handshake, host, listed[0]
+
+
+def _is_from(guest: Guest, invitation: Invitation, handshake: Handshake) -> bool:
+    """Whether this device has written the request, before it was interrupted."""
+    try:
+        return handshake.read_request(invitation.request or "") == guest
+    except Unsealable:
+        return False

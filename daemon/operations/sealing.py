@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from thermocline.sync import Replica
+from thermocline.sync import Replica, SyncError
 
 from ..cloud.account import OF_A_CALL, Account, Secret
 from ..cloud.databases import our_errors
@@ -156,6 +157,9 @@ async def joined(scope: Scope) -> schemas.KeysTaken:
     if changes:
         await daemon.config.edit(ConfigChange(set=changes), daemon.problems)
     await daemon.replicas.restart()
+    with suppress(SyncError):
+        # Else the next invitation removes it.
+        await pairing.finish()
     return schemas.KeysTaken(joined=True)
 
 

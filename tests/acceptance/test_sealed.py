@@ -320,7 +320,9 @@ def test_sealing_is_switched_off_only_by_a_typed_word(make, tmp_path, monkeypatc
 
 def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(make, tmp_path):
     url = replica(tmp_path)
-    one, two = (make(name, "sync.seal=on", url=url, keys=name == "desk") for name in ("desk", "x"))
+    one, two, other = (
+        make(name, "sync.seal=on", url=url, keys=name == "desk") for name in ("desk", "x", "y")
+    )
     one.store("The pilot boards at six")
     one.sync()
     code = one.memory.invite().code
@@ -330,7 +332,7 @@ def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(make, tmp_path
         assert refused.value.code == "invalid"
     assert two.memory.join(code).words == wait_for_visitor(one)
     with pytest.raises(ApiError, match="used already"):
-        two.memory.join(code)
+        other.memory.join(code)
     assert not two.memory.joined().joined
     one.memory.answer_visitor(accept=False)
     with pytest.raises(ApiError, match="ended the invitation"):
@@ -344,6 +346,27 @@ def test_five_wrong_codes_end_an_invitation_and_a_code_works_once(make, tmp_path
     with pytest.raises(ApiError, match="no invitation"):
         two.memory.join(code)
     assert not two.memory.seal_status().keys
+
+
+def test_a_device_that_was_killed_while_it_joined_goes_on_with_the_same_code(make, tmp_path):
+    url = replica(tmp_path)
+    one, two = make("desk", "sync.seal=on", url=url, keys=True), make("phone", url=url)
+    one.store("The pilot boards at six")
+    one.sync()
+    code = one.memory.invite().code
+    words = two.memory.join(code).words
+    assert words == wait_for_visitor(one)
+    two.kill()
+    assert two.start().memory.join(code).words == words
+    assert wait_for_visitor(one) == words
+    one.memory.answer_visitor(accept=True)
+    two.kill()
+    assert two.start().memory.join(code).words == words
+    assert two.memory.joined().joined
+    two.sync()
+    assert two.texts() == one.texts()
+    with pytest.raises(ApiError, match="no invitation"):
+        two.memory.join(code)
 
 
 def wait_for_visitor(device: Device) -> tuple[str, ...]:

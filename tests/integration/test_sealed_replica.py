@@ -356,6 +356,7 @@ async def test_after_pairing_was_killed_at_any_step_another_code_works(tmp_path,
         assert visitor[1] == words
         await inviting.decide(accept=True)
         assert await joining.admitted()
+        await joining.finish()
 
     with pytest.raises(TryLater):
         await pair()
