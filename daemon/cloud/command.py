@@ -60,10 +60,10 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
             # Those of this device, when it restores into another folder.
             usual = Path(default_state_dir(os.environ))
             opener = load_keychain(usual, lambda: "", os.environ)
-            if request.recovery_key is not None or not opener.opens(entries):
-                check_sealed(file)
-                opener = keychain
-                await _ask(keychain, entries, request)
+        if request.recovery_key is not None or not opener.opens(entries):
+            check_sealed(file)
+            opener = keychain
+            await _ask(keychain, entries, request)
         opened = partial(opener.unsealed, file)
         restored = await restore_file(file, request, rules=rules, say=say, opened=opened)
         if opener is keychain and not has_keys:
@@ -102,10 +102,10 @@ async def _join(account: Account, request: RestoreRequest, settings: Settings) -
 
     async def open_keys(remote: Remote) -> Keychain:
         progress.end()
-        # Those in the state folder, else by the recovery key.
+        # By the recovery key that was named, else those in the state folder.
         keychain = await asyncio.to_thread(load_keychain, request.state_dir, lambda: "", os.environ)
         entries = await keychain.entries(remote)
-        if not keychain.opens(entries):
+        if request.recovery_key is not None or not keychain.opens(entries):
             await _ask(keychain, entries, request)
         return keychain
 

@@ -464,10 +464,11 @@ def test_another_recovery_key_takes_the_place_of_the_one_that_was_lost(make, tmp
 
 
 def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_path, monkeypatch):
-    one = make("desk", keys=True)
+    one = make("desk", "sync.seal=on", url=replica(tmp_path), keys=True)
     for text in TEXTS:
         one.store(text, category="port/ferries")
     one.write_note("tides.md", "High water at noon on Friday\n")
+    one.sync()
     file, key = tmp_path / "backup.sealed", tmp_path / "paper"
     assert "sealed" in one.command("backup", file, "--seal")
     content = file.read_bytes()
@@ -492,6 +493,11 @@ def test_a_sealed_archive_shows_nothing_and_a_key_on_paper_opens_it(make, tmp_pa
     again.state.mkdir(parents=True)
     for name in ("device.key", "keyring"):
         (again.state / name).write_bytes((one.state / name).read_bytes())
+    # A key that is named is tried, so that who asks whether it works gets the answer.
+    key.write_text(new_recovery_key())
+    for words in ((file,), ("--url", one.url)):
+        said = failing(again, *words, "--recovery-key-file", key)
+        assert "it is not the current recovery key" in said
     again.restore_file(file)
     assert again.start().texts() == {*TEXTS}
     # So do those of this device, into whichever folder it restores; they are not copied there.
