@@ -175,6 +175,9 @@ class Replicas:
         try:
             loop = await self._start(agent)
         except ThermoclineError as error:
+            # What the configuration named before is not what it names now.
+            if (running := self._loops.get(agent)) is not None:
+                await self._end(running)
             self._owing.discard(agent)
             if (known := self._accounts.known.get(agent)) is not None:
                 known.error = error

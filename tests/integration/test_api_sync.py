@@ -168,6 +168,13 @@ def test_an_account_that_is_none_is_told_wherever_one_looks(
     assert call.ok("POST", "/api/sync")["synced"]
     daemon.process.send_signal(signal.SIGHUP)
     eventually(lambda: call("GET", "/api/health").status == 200, "the problem is over")
+    # Once it worked as well, or has failed in another way.
+    for content in ("two words", "no.token.atall", ""):
+        missing.write_text(content)
+        assert call("POST", "/api/sync").status >= 500
+        found = call.ok("GET", "/api/sync")
+        assert found["phase"] == "stopped", content
+        assert ("and nothing else" in found["message"]) == ("." not in content), content
 
 
 def test_without_a_replica_there_is_nothing_to_ask_but_another_database(sqld, call):
