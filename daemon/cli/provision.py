@@ -10,7 +10,7 @@ import msgspec
 
 from ..client.caller import Caller
 from ..cloud.account import Secret
-from ..cloud.provider import TURSO, TursoProvider
+from ..cloud.provider import NEVER, TURSO, TursoProvider
 from ..errors import Conflict
 from ..runtime import atomic
 from .options import token_in
@@ -29,7 +29,7 @@ def _provision(args: Args, _client: Caller) -> int:
     refuse(not args.api_token_file and not args.dry_run, "name a file: --api-token-file FILE")
     token = "" if args.dry_run else token_in(args.api_token_file)
     provider = TursoProvider(args.org, args.group or "default", Secret(token), args.api or TURSO)
-    expiration = args.expires or "never"
+    expiration = args.expires or NEVER
     calls = provider.calls(args.owner, expiration)
     if args.dry_run:
         if args.json:
@@ -39,22 +39,33 @@ def _provision(args: Args, _client: Caller) -> int:
             print(call.method, call.url, json.dumps(call.body) if call.body else "")
         return 0
     folder = Path(args.to or args.owner).expanduser().absolute()
-    files = {name: folder / name for name in (_TOKEN_NAME, _CONFIG_NAME)}
-    for path in files.values():
-        if path.exists():
-            raise Conflict(f"{path} exists already", hint="name another folder with --to")
+    token_file, config_file = folder / _TOKEN_NAME, folder / _CONFIG_NAME
+    _refuse_other(token_file)
+    beginning, _, _ = _config(f"libsql://{args.owner}-{args.org}.").partition(b'",')
+    _refuse_other(config_file, beginning)
     # A token that cannot be written would be lost.
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = provider.provision(args.owner, expiration)
-    sync = {"url": made.url, "token_file": f"{_PLACE}/{_TOKEN_NAME}"}
-    atomic.write(files[_TOKEN_NAME], f"{made.token.reveal()}\n".encode())
-    atomic.write(files[_CONFIG_NAME], f"{json.dumps({'sync': sync}, indent=2)}\n".encode())
+    made = provider.provision(args.owner)
+    _refuse_other(config_file, config := _config(made.url))
+    atomic.write(config_file, config)
+    atomic.write(token_file, f"{provider.mint(args.owner, expiration).reveal()}\n".encode())
     if args.json:
         show_json({"url": made.url, "created": made.created, "folder": str(folder)})
         return 0
     print(visible(f"{'made' if made.created else 'found'} {made.url}, with a new token"))
     print(visible(f"next: put the files of {folder} into {_PLACE} of each device of this owner"))
     return 0
+
+
+def _config(url: str) -> bytes:
+    sync = {"url": url, "token_file": f"{_PLACE}/{_TOKEN_NAME}"}
+    return f"{json.dumps({'sync': sync}, indent=2)}\n".encode()
+
+
+def _refuse_other(path: Path, beginning: bytes | None = None) -> None:
+    """Refuse a file, unless an interrupted run has begun it so."""
+    if path.exists() and (beginning is None or not path.read_bytes().startswith(beginning)):
+        raise Conflict(f"{path} exists already", hint="name another folder with --to")
 
 
 VERBS: Final = {

@@ -19,6 +19,7 @@ from .account import Secret
 from .databases import our_errors
 
 TURSO: Final = "https://api.turso.tech"
+NEVER: Final = "never"
 _NAME: Final = re.compile(r"[a-z0-9-]{1,64}")
 _SECONDS: Final = 30.0
 _LONGEST_ANSWER: Final = 1 << 20
@@ -34,15 +35,17 @@ class ProviderCall(msgspec.Struct, frozen=True):
 
 
 class Provisioned(msgspec.Struct, frozen=True):
-    """A database, whether it was made now, and a new token for it."""
+    """A database, and whether it was made now."""
 
     url: str
     created: bool
-    token: Secret
 
 
 class TursoProvider:
     """Turso's platform API. Every method that sends is blocking.
+
+    `ReplicaRefused`: the API token, the organization or the group is not right. `ReplicaAway`: the
+    provider cannot be reached now.
 
     `organization` owns the databases; `group` says where they are, and must exist; `token` is an
     API token of the organization, `api` the address of the API. `InvalidInput`: the API does not
@@ -58,8 +61,8 @@ class TursoProvider:
         self._group = group
         self._token = token
 
-    def calls(self, name: str, expiration: str) -> list[ProviderCall]:
-        """What `provision` sends, if there is no such database yet."""
+    def calls(self, name: str, expiration: str = NEVER) -> list[ProviderCall]:
+        """What `provision` and `mint` send, if there is no such database yet."""
         _check("name", name)
         fields = urlencode({"expiration": expiration, "authorization": "full-access"})
         return [
@@ -67,21 +70,21 @@ class TursoProvider:
             ProviderCall("POST", f"{self._databases}/{name}/auth/tokens?{fields}"),
         ]
 
-    def provision(self, name: str, expiration: str = "never") -> Provisioned:
-        """A database of this name, made if it does not exist, with a new token for it alone.
-
-        Repeated after an interruption it continues. `ReplicaRefused`: the API token, the
-        organization or the group is not right. `ReplicaAway`: the provider cannot be reached now.
-        """
-        create, mint = self.calls(name, expiration)
+    def provision(self, name: str) -> Provisioned:
+        """The database of this name, made if it does not exist."""
+        create, _ = self.calls(name)
         created = True
         try:
             answer = self._send(create)
         except Conflict:
             created = False
             answer = self._send(ProviderCall("GET", f"{self._databases}/{name}"))
-        host = _text(answer, "database", "Hostname")
-        return Provisioned(f"libsql://{host}", created, Secret(_text(self._send(mint), "jwt")))
+        return Provisioned(f"libsql://{_text(answer, 'database', 'Hostname')}", created)
+
+    def mint(self, name: str, expiration: str = NEVER) -> Secret:
+        """A new token for this database alone."""
+        _, mint = self.calls(name, expiration)
+        return Secret(_text(self._send(mint), "jwt"))
 
     def _send(self, call: ProviderCall) -> Any:
         parts = urlsplit(call.url)

@@ -78,6 +78,10 @@ def test_an_interrupted_one_is_continued(provider, provision, tmp_path):
     provider.broken = 503
     assert "cannot do it now: not now" in provision("ana", *to, code=4).stderr
     provider.broken = 0
+    # As when it was killed between its two files; those of another owner stay.
+    assert [path.name for path in (tmp_path / "ana").iterdir()] == ["config.json"]
+    assert "exists already" in provision("bob", *to, code=1).stderr
+    assert provider.databases == {"ana": []}
     assert json.loads(provision("ana", *to, "--json").stdout)["created"] is False
     assert provider.databases == {"ana": ["jwt-ana-1"]}
     assert "exists already" in provision("ana", *to, code=1).stderr
