@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -214,6 +214,17 @@ class Replicas:
                 await loop.replica.prepare(time.time())
                 return await question(loop.replica)
 
+    async def ask_each(
+        self, agents: Iterable[str], question: Callable[[Replica], Awaitable[T]]
+    ) -> list[T]:
+        """Send a request to each database of some agents, once."""
+        asked: dict[Account, T] = {}
+        for agent in agents:
+            account = await self._accounts.read(agent)
+            if account is not None and account not in asked:
+                asked[account] = await self.ask(agent, question)
+        return [*asked.values()]
+
     async def remote(self, agent: str, account: Account | None = None) -> Remote:
         """The database of an agent, or of an account, as it is, for its keys.
 
@@ -243,11 +254,11 @@ class Replicas:
         for loop in self._loops.values():
             loop.replicator.sign_soon()
 
-    def sharing(self, agent: str) -> list[str]:
-        """The agents that are replicated with the same database, this one first."""
-        account = self._loops[agent].account if agent in self._loops else None
-        others = (name for name, loop in self._loops.items() if loop.account == account)
-        return [agent, *sorted({*others} - {agent})]
+    async def wake(self, agents: Iterable[str]) -> None:
+        """Replicate those of some agents that are replicated, also what has stopped."""
+        for agent in sorted(self._loops.keys() & {*agents}):
+            with contextlib.suppress(ThermoclineError):
+                await self.sync(agent)
 
     def status(self, agent: str) -> ReplicationStatus:
         """The state of an agent's replication, as far as known without opening its memory."""

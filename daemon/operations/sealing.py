@@ -19,7 +19,7 @@ from ..schemas.status import ConfigChange
 from ..schemas.sync import Token, Url
 from .operation import Operation, Scope
 from .status import require_all
-from .sync import url_of
+from .sync import administered, url_of
 
 _TOKEN_FILE: Final = "turso-token"  # noqa: S105 - the name of a file
 _JOIN: Final = "run `thermocline pair` on a device that has them, and `thermocline join` here"
@@ -114,7 +114,8 @@ async def answer(scope: Scope, accept: bool) -> schemas.VisitorAnswered:
         guest = await pairing.decide(accept=accept)
     if accept:
         # It may have been retired.
-        await replicas.ask(scope.agent, lambda replica: replica.retire(guest.device, None))
+        agents = await administered(scope)
+        await replicas.ask_each(agents, lambda replica: replica.retire(guest.device, None))
     return schemas.VisitorAnswered(guest.device, guest.name, accept)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import suppress
 from typing import Annotated, Final
@@ -126,7 +127,8 @@ async def devices(scope: Scope) -> schemas.DeviceList:
 async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
     """Retire a device from the database: deletions no longer wait until it has received them.
 
-    From a sealed replica it cannot read what is written from now on.
+    Also from those of the other agents of which the caller is an admin. From a sealed replica it
+    cannot read what is written from now on.
     """
     replicas = scope.daemon.replicas
     async with scope.store():
@@ -136,7 +138,8 @@ async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
             remote = await replicas.remote(scope.agent)
             with our_errors():
                 await (await replicas.sealing.keychain()).retire(remote, device.id)
-        await replicas.ask(scope.agent, lambda replica: replica.retire(device.id, scope.now))
+        agents = await administered(scope)
+        await replicas.ask_each(agents, lambda replica: replica.retire(device.id, scope.now))
         if is_sealed:
             await replicas.publish_keys()
         if device.this:
@@ -148,7 +151,7 @@ async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
 
 @Operation("POST", "/api/devices/rejoin", role="admin")
 async def rejoin(scope: Scope) -> schemas.DeviceRejoined:
-    """Use this device again after it was retired, for all agents of the database.
+    """Use this device again after it was retired, as far as the caller is an admin.
 
     If it has missed deletions, it compares everything.
     """
@@ -161,10 +164,18 @@ async def rejoin(scope: Scope) -> schemas.DeviceRejoined:
         return await replica.retire(this, None)
 
     async with scope.store():
-        agents = replicas.sharing(scope.agent)
-        rejoined = await replicas.ask(scope.agent, take_in)
-        *_, tally = [await replicas.sync(agent) for agent in reversed(agents)]
-    return schemas.DeviceRejoined(this, rejoined, tally.sent, tally.received)
+        here, *others = agents = await administered(scope)
+        rejoined = await replicas.ask_each(agents, take_in)
+        tally = await replicas.sync(here)
+        await replicas.wake(others)
+    return schemas.DeviceRejoined(this, any(rejoined), tally.sent, tally.received)
+
+
+async def administered(scope: Scope) -> list[str]:
+    """The agents of which the caller is an admin, that of the call first."""
+    names, gate = await asyncio.to_thread(scope.daemon.agents.names), scope.daemon.gate
+    others = (name for name in names if gate.role(scope.peer, name) == "admin")
+    return [scope.agent, *(name for name in others if name != scope.agent)]
 
 
 async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:

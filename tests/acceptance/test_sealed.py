@@ -432,6 +432,38 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
     assert "The berth after that is 15" in lost.texts()
 
 
+@pytest.mark.parametrize("is_sealed", [True, False], ids=["sealed", "plain"])
+def test_a_device_is_retired_and_taken_in_again_where_each_agent_has_a_database(
+    make, tmp_path, is_sealed
+):
+    url = replica(tmp_path).replace("replica", "{agent}")
+    words = ("sync.seal=on",) if is_sealed else ()
+    one, lost = (make(name, *words, url=url, keys=is_sealed) for name in ("desk", "phone"))
+    agents = (AGENT, "cook")
+    for device in (one, lost):
+        for device.agent in agents:
+            device.store(f"Written on {device.state.parent.name}")
+            device.sync()
+    [lost_id] = [each.id for each in one.memory.devices().results if not each.this]
+    one.command("devices", "--retire", lost_id)
+    for one.agent in agents:
+        [retired] = [each for each in one.memory.devices().results if each.retired_at]
+        assert retired.id == lost_id
+    for lost.agent in agents:
+        with pytest.raises(ApiError) as refused:
+            lost.sync()
+        assert refused.value.code == "replica_retired"
+    one.agent = lost.agent = AGENT
+    if is_sealed:
+        pair(one, lost)
+    else:
+        assert lost.memory.rejoin().rejoined
+    for lost.agent in agents:
+        assert lost.memory.sync_status().error == ""
+        lost.store("Written again")
+        lost.sync()
+
+
 def epochs(url: str) -> set[int]:
     return {json.loads(clocks)["epoch"] for (clocks,) in query(url, "SELECT clocks FROM rows")}
 
