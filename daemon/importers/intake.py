@@ -153,7 +153,8 @@ class Intake:
             key, data["tags"] = data.pop("id"), sorted(experience.tags)
             at = stamp_at(min(experience.created_at, self.tx.now)), apply.IMPORT
             edits = frozenset({"intent", "solution", "tags"})
-            offered.append(self._offer(experiences.EXPERIENCES.kind, key, data, edits, unedited=at))
+            kind, now = experiences.EXPERIENCES.kind, self._now()
+            offered.append(self._offer(kind, key, data, edits, unedited=at, at=now))
         self._apply(offered)
 
     def _has_equal(self, memory: Memory) -> bool:
@@ -231,9 +232,15 @@ class Intake:
             else:
                 data |= counted
         edited = at if dated else None
+        if dated and known is not None and known.updated_at == memory.updated_at:
+            # The source does not say when it changed: since it was imported.
+            edited = self._now()
         if "merged_into" in data:
             editable |= {"merged_into"}
         return self._offer(memory_rows.KIND, memory.id, data, editable, unedited=at, at=edited)
+
+    def _now(self) -> Stamp:
+        return self.tx.stamp()[0], apply.IMPORT
 
     def _link(self, target: str | None, ids: set[str]) -> str | None:
         """A link to another memory, if that exists: a dangling link would hide this one."""

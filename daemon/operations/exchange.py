@@ -253,7 +253,7 @@ class _Import:
             batch = memories[start : start + _AT_ONCE]
 
             def take(intake: Intake, batch: list[Memory] = batch) -> None:
-                intake.memories(batch)
+                intake.memories(batch, dated=True)
 
             parts.append(take)
         await self._write(parts, edited_at=None)

@@ -80,6 +80,22 @@ def test_what_changed_at_its_source_is_changed_field_by_field(call, take, memory
     assert memory("fact0001")["text"] == FACT["text"]
 
 
+@pytest.mark.parametrize("text", ["The garage server has 32 GB", "The garage server has 96 GB"])
+def test_what_changed_at_a_source_without_times_of_change_is_changed_here(call, take, text):
+    fact = {name: value for name, value in FACT.items() if name != "updated_at"}
+    changed = fact | {"text": text}
+    take(memories=[fact])
+    assert take(memories=[changed])["stored"] == {"memory": 1}
+    assert take(memories=[changed])["stored"] == {}
+    assert listed(call) == {"fact0001": text}
+    assert call.ok("GET", "/api/history?conflicts=true")["results"] == []
+    call.ok("POST", "/api/tree/rename", {"path": "technical/server", "to": "garage"})
+    assert take(memories=[changed])["stored"] == {}
+    call.ok("PUT", "/api/memory/fact0001", {"text": "The garage server is sold"})
+    assert take(memories=[changed])["stored"] == {}
+    assert listed(call) == {"fact0001": "The garage server is sold"}
+
+
 def test_a_time_of_the_source_that_lies_ahead_changes_nothing_for_ever(call, take, memory):
     take(memories=[FACT | {"subject": "server", "writer": "somebody"}])
     assert memory("fact0001")["writer"].startswith("uid:")
@@ -178,9 +194,13 @@ def test_lessons_are_imported_once_and_follow_their_source(call, take):
     first = call.ok("GET", "/api/experiences/lesson01")
     assert sorted(first["tags"]) == ["hall", "printer"]
     assert first["solution"] == LESSON["solution"]
-    report = take(experiences=[LESSON | {"tags": ["printer"], "success_score": 0.2}])
-    assert report["stored"] == {}
-    assert call.ok("GET", "/api/experiences/lesson01")["success_score"] == 1.0
+    solution = {"fact": "a long press of the green key"}
+    changed = LESSON | {"tags": ["printer"], "solution": solution, "success_score": 0.2}
+    assert take(experiences=[changed])["stored"] == {"experience": 1}
+    assert take(experiences=[changed])["stored"] == {}
+    lesson = call.ok("GET", "/api/experiences/lesson01")
+    assert (lesson["solution"], lesson["tags"]) == (solution, ["printer"])
+    assert lesson["success_score"] == 1.0
 
 
 def test_an_import_is_undone_whole_by_its_author(call, take):
