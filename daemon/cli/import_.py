@@ -279,8 +279,8 @@ class _Sending:
         except ApiError as error:
             # A writer may import entries, but no rows that come with them.
             is_addition = error.status == 403 and self.reports[agent].read
-            is_refused = error.status == 413 or (document.agent and error.status == 400)
-            if not is_addition and not is_refused:
+            is_of_call = not document.agent and error.field in ("agent", "format")
+            if not is_addition and (error.status not in (400, 413) or is_of_call):
                 raise
             self.reports[agent].note(f"{document.path}: {error}")
 

@@ -77,7 +77,7 @@ SEEDS: Final = {
 # By TinyClaw's advice.
 KNOWLEDGE_LINES: Final = 200
 _MOST_SKILLS: Final = 500
-_NO_SUMMARY: Final = "No summary"
+NO_SUMMARY: Final = "No summary"
 _BROKEN_SHOWN: Final = 5
 SKILL_NAMES: Final = (
     "up to 60 letters, digits, dashes and underscores; the first is a letter or digit"
@@ -178,7 +178,7 @@ def episode_of(line: str) -> EpisodeLine | None:
         ts=_text_of(result, "ts"),
         user=_text_of(result, "user"),
         agent=_text_of(result, "agent"),
-        summary=summary or _NO_SUMMARY,
+        summary=summary or NO_SUMMARY,
         tags=tuple(tag for tag in named if isinstance(tag, str) and tag.strip()),
         outcome=_text_of(result, "outcome") or "unknown",
     )

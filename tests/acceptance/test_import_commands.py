@@ -232,7 +232,7 @@ def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
         "any.json": ('{"x": 1}', ["--format"]),
         "notes.txt": ("- the boat is red\n", ["not JSON", "--format"]),
         "missing": (None, ["missing"]),
-        "warm-memory.json": ('"text"', ["expected a list"]),
+        "warm-memory.json": ('"text"', ["warm-memory.json: expected a list"]),
     }
     for name, (text, reasons) in files.items():
         if text is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ...memory.agent_files import whole_index
+from ...memory.agent_files import NO_SUMMARY, whole_index
 from ...memory.records import Json
 from ..entries import EntryBuilder, SourceEntry
 from ..memory_md import statements
@@ -108,6 +108,9 @@ def _reflection(builder: EntryBuilder, line: dict[str, Json]) -> Iterator[Source
 
 def _episode(builder: EntryBuilder, line: dict[str, Json]) -> Iterator[SourceEntry]:
     summary, outcome = str(line.get("summary") or ""), str(line.get("outcome") or "")
+    if summary == NO_SUMMARY:
+        builder.fault("episodes without a summary")
+        return
     yield from builder.memory(
         f"episode/{line.get('ts')}/{summary}", summary, type="episodic",
         event="task_completed", category="episodes", tags=line.get("tags"),
