@@ -265,7 +265,7 @@ def _claim(attribute: str, statement: Statement) -> tuple[str, tuple[str, ...]]:
     In scripts with capital letters the value must begin with one: "works at night" and "lives in
     fear" claim neither an employer nor a place.
     """
-    sequence = statement.words
+    sequence = tuple(word for word in statement.words if word not in words("now"))
     if statement.negations or len(sequence) > _LONGEST_CLAIM:
         return "", ()
     unspaced = sum(len(word) == 1 for word in sequence) > len(sequence) // 2
@@ -284,8 +284,7 @@ def _claim(attribute: str, statement: Statement) -> tuple[str, tuple[str, ...]]:
 def _claims(attribute: str, unspaced: bool) -> tuple[re.Pattern[str], ...]:
     if unspaced:
         return tuple(map(re.compile, each(attribute, spaced=False)))
-    now = "|".join(sorted(words("now")))
-    subject = rf"^(?P<subject>(?:\S+ ){{0,3}}?\S+) (?:(?:{now}) )?"
+    subject = r"^(?P<subject>(?:\S+ ){0,3}?\S+) "
     patterns = [rf"{subject}(?:{either(attribute)}) (?P<value>.+)$"]
     if ends := either(f"{attribute}_ends"):
         patterns.append(f"{subject}(?:{ends})$")

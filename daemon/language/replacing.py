@@ -9,7 +9,7 @@ worse than keeping two, so that doubt decides for keeping both.
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-from itertools import chain, pairwise
+from itertools import chain, filterfalse, pairwise
 from typing import Final
 
 from .facets import (
@@ -35,6 +35,7 @@ _MOST_DIFFERENT: Final = 4
 # Cues of texts that may replace a text without a word of theirs; `older_NAME` has its words.
 _OF_OTHER_WORDS: Final = {
     "resettled": "older_resettled",
+    "employer": "older_employer",
     "having_meat": "older_having_meat",
     "without_alcohol": "older_without_alcohol",
     "having_marriage": "older_having_marriage",
@@ -59,7 +60,7 @@ def terms_to_look_up(text: str) -> tuple[list[str], bool]:
     terms = sorted(content_terms(text).values(), key=lambda term: term not in single)[:_MOST_TERMS]
     folded = text.lower()
     for name, table in _OF_OTHER_WORDS.items():
-        if cue(name).any_in(folded):
+        if _is_told(name, folded):
             terms += sorted(words(table))
     terms += [word for word in folded.split() if word in words("measures")]
     return terms, True
@@ -113,9 +114,14 @@ def _in_other_words(older: str, newer: str) -> bool:
     """Whether a text may replace others without a word of its own, such as "vegetarian"."""
     spoken, folded = older.lower(), newer.lower()
     return any(
-        any(word in spoken for word in words(table)) and cue(name).any_in(folded)
+        any(word in spoken for word in words(table)) and _is_told(name, folded)
         for name, table in _OF_OTHER_WORDS.items()
     )
+
+
+def _is_told(name: str, folded: str) -> bool:
+    """Whether a text has a cue, which "now" may part."""
+    return cue(name).any_in(" ".join(filterfalse(words("now").__contains__, folded.split())))
 
 
 def replaces(older_text: str, newer_text: str) -> str:
