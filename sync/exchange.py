@@ -50,6 +50,8 @@ class RoundResult(msgspec.Struct):
     signed: bool = False  # whether the remote knows the position of this device, if it has one
     # Devices in use that were not seen for 90 days; None: not asked for.
     away: tuple[str, ...] | None = None
+    # Whether a sealed remote has plain rows too, of any agent.
+    unsealed: bool = False
 
     def note(self, kind: str, key: str, reason: str) -> None:
         if len(self.notes) < _MOST_NOTES:
@@ -89,6 +91,7 @@ class Exchange:
         self._recording: asyncio.Task[None] | None = None
         self._pruned_at = float("-inf")
         self.unsealed = unsealed
+        self._is_any_unsealed = False
         self._has_keys = False
         # The epoch in which all rows were sealed, the last time that this was looked at.
         self._resealed = 0
@@ -139,6 +142,9 @@ class Exchange:
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
         moved = heartbeat or head != cursor
+        if self._replica.form.epoch and (heartbeat or self._is_any_unsealed):
+            self._is_any_unsealed = await self._replica.is_any_unsealed()
+        result.unsealed = self._is_any_unsealed
         if not waiting and not moved and self.unsealed is None:
             return result
         while True:
@@ -150,6 +156,7 @@ class Exchange:
         if self.unsealed is not None and not await self._local.pending(None, 1, 1):
             await self.unsealed.erase()
             await self._switched()
+            result.unsealed = self._is_any_unsealed = await self._replica.is_any_unsealed()
         if heartbeat:
             await self._tidy(result)
         return result

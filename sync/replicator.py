@@ -83,6 +83,7 @@ class State(Counts, frozen=True, kw_only=True):
     set_aside: int = 0
     notes: tuple[str, ...] = ()
     away: tuple[str, ...] = ()
+    unsealed: bool = False
 
 
 class Round(Counts, frozen=True, kw_only=True):
@@ -302,6 +303,7 @@ class Replicator:
             next_poll=self._now() + max(0.0, self._poll_at - asyncio.get_running_loop().time()),
             notes=tuple(result.notes) or state.notes,
             away=state.away if result.away is None else result.away,
+            unsealed=result.unsealed,
             **counts,
         )
 

@@ -153,7 +153,7 @@ def _counts(answer: Answer) -> str:
 def _sync_rows(status: Answer) -> Iterator[tuple[str, str]]:
     yield "replica", _replica(status)
     if epoch := status.get("seal_epoch"):
-        before = "NOT YET: rows from before are there until all are sealed"
+        before = "NOT YET: rows from before are there until the first device has sealed all"
         who = before if status.get("unsealed") else "only your devices can read it"
         yield "sealed", f"{who} (key {epoch}); EvoClaw's views are empty"
     yield "state", phase_of(AnswerFields.of(status))

@@ -204,12 +204,12 @@ class Loop:
         if not state["error"] and (error := self._trouble) is not None:
             state |= {"error": error.code, "message": error.message, "hint": error.hint or ""}
         state["hint"] = self.account.way_out(state["error"]) or state["hint"]
+        state["unsealed"] |= self.replicator.is_taking_over
         return ReplicationStatus(
             replica=self.account.kind,
             url=self.account.url,
             configured_by=self.account.source,
             seal_epoch=self.replica.form.epoch,
-            unsealed=self.replicator.is_taking_over,
             **state,
         )
 

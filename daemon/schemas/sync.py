@@ -90,8 +90,8 @@ class ReplicationStatus(Struct, frozen=True, kw_only=True):
         configured_by: the setting or file that names it.
         seal_epoch: that of the key with which rows are sealed; 0: the replica is not sealed. The
             views in EvoClaw's shapes are empty in a sealed one.
-        unsealed: whether the replica still has rows from before it was sealed; they are removed
-            once all are sealed.
+        unsealed: whether the replica still has rows from before it was sealed; the device that
+            began removes them once all are sealed.
         phase: `idle`, `working`, `waiting` for the next try, `stopped` until a person removes the
             cause.
         queued: rows that the replica does not have; None while the memory is closed.

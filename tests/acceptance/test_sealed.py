@@ -195,6 +195,22 @@ def test_sync_says_that_rows_from_before_are_there_until_all_are_sealed(
     assert one.texts() == {"The pilot boards at six", "The pilot has boarded"}
 
 
+def test_each_device_says_that_rows_are_there_which_the_first_one_had_not_sealed(make, tmp_path):
+    url = replica(tmp_path)
+    plain = make("before", url=url)
+    plain.store("The pilot boards at six")
+    plain.sync()
+    assert plain.stop() == 0
+    # The first device gave this one the keys, and was lost.
+    one = make("phone", "sync.seal=on", url=url, keys=True)
+    one.store("The pilot has boarded")
+    one.sync()
+    assert "sealed        NOT YET: rows from before are there" in one.command("sync")
+    query(url, "DELETE FROM replica_clock WHERE substr(agent_id, 1, 1) <> '='")
+    one.sync()
+    assert "sealed        only your devices can read it" in one.command("sync")
+
+
 def pair(host: Device, guest: Device, *words: str) -> str:
     """Pair two devices by their commands; return what the first printed."""
     with spawn(host, "pair", *words) as pairing:
