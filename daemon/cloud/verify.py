@@ -39,9 +39,10 @@ _ROOM: Final = 3
 _NICENESS: Final = 10
 
 
-def last_verification(db: sqlite3.Connection) -> Verification | None:
-    """The last verification of the memory, if any."""
-    return meta.read(db, _KEY, Verification)
+def last_verification(db: sqlite3.Connection, url: str) -> Verification | None:
+    """The last verification of the memory, if it was with this replica."""
+    last = meta.read(db, _KEY, Verification)
+    return last if last is not None and last.url == url else None
 
 
 class _Printed(msgspec.Struct):
@@ -80,7 +81,8 @@ class Verifier:
             finally:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             differing = await self._replicas.ask(agent, lambda r: digests.compare(r, store))
-            verification = _verification(printed, differing, time.monotonic() - began)
+            seconds = time.monotonic() - began
+            verification = _verification(account.url, printed, differing, seconds)
             await store.write(lambda tx: meta.write(tx, _KEY, verification))
         faults = "; ".join(verification.faults)
         why = f"a restore of '{agent}' would differ from the memory in use: {faults}"
@@ -112,7 +114,9 @@ class Verifier:
         return folder
 
 
-def _verification(printed: _Printed, differences: Differences, seconds: float) -> Verification:
+def _verification(
+    url: str, printed: _Printed, differences: Differences, seconds: float
+) -> Verification:
     faults = (
         *(str(error.get("message")) for error in printed.failed.values()),
         *(line for agent_restored in printed.restored for line in agent_restored.lost),
@@ -128,6 +132,7 @@ def _verification(printed: _Printed, differences: Differences, seconds: float) -
         extra=len(differences.extra),
         seconds=round(seconds, 3),
         at=time.time(),
+        url=url,
         faults=faults,
     )
 

@@ -45,7 +45,9 @@ async def show(scope: Scope) -> schemas.SyncStatus:
         if store.exists:
             await replicas.look_after(scope.agent)
         status = await replicas.status_of(scope.agent, store)
-        lost, last = await store.read(lambda db: (history.conflicts(db), last_verification(db)))
+        lost, last = await store.read(
+            lambda db: (history.conflicts(db), last_verification(db, status.url))
+        )
     device = schemas.DeviceName(replicas.device.id, replicas.device.name)
     return view_of(
         schemas.SyncStatus,

@@ -47,6 +47,7 @@ class Verification(Struct, frozen=True, kw_only=True):
         extra: rows that only the replica has.
         seconds: how long it took.
         at: when it was over, in seconds since the epoch.
+        url: the replica.
         faults: what is wrong, a line each.
     """
 
@@ -57,6 +58,7 @@ class Verification(Struct, frozen=True, kw_only=True):
     extra: int
     seconds: float
     at: float
+    url: str = ""
     faults: tuple[str, ...] = ()
 
 

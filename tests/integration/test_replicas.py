@@ -67,6 +67,9 @@ def test_another_database_is_used_once_the_configuration_names_it(make_device, t
         wait_until(lambda: "closed" not in here.memory.status().agents, "it is closed")
         here.memory.request("PUT", "/api/config", body={"set": {"sync.url": url}})
         wait_until(lambda url=url: sent_to(here, url), f"all is sent to {url}")
+        assert here.memory.sync_status().verification is None, "a restore from here was never tried"
+        assert here.memory.verify().verified
+        assert here.memory.sync_status().verification is not None
         wait_until(lambda url=url: "closed" in agents_in(url), f"so is what is closed, to {url}")
     assert (tmp_path / "other.db").exists()
     there.sync()
