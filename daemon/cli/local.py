@@ -216,7 +216,7 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
     change = editing.change_of(args.sets, args.unset)
     _confirm_unsealing({**change.set, **dict.fromkeys(change.unset, "off")})
     answer: dict[str, Any] | None = None
-    is_named = any(word.startswith("sync.url=") for word in args.sets)
+    is_named = bool(change.set.get("sync.url"))
     if file is None:
         try:
             body = {"set": change.set, "unset": [*change.unset]}

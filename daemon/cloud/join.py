@@ -164,6 +164,8 @@ class Restorer:
 
         def wait(error: TryLater, seconds: float) -> None:
             if give_up is not None and time.monotonic() + seconds - began > give_up:
+                if error.code == "offline":
+                    error.hint = "repeat the command when it answers: what was fetched is kept"
                 raise error
             left = (
                 "" if give_up is None else f", for up to {began + give_up - time.monotonic():.0f} s"

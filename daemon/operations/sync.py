@@ -341,7 +341,8 @@ async def search_database(
     account = await account_of(scope, url, token)
     if scope.daemon.replicas.sealing.is_on and account.source != OF_A_CALL:
         raise Conflict(
-            "cannot search the replica: it is sealed", hint="search here: thermocline cold QUERY"
+            "cannot search the replica: it is sealed",
+            hint="search here: thermocline cold --query TEXT",
         )
     rows = await scope.daemon.databases.search(account, scope.agent, words, limit)
     hits = []

@@ -256,7 +256,9 @@ def test_a_person_waits_five_minutes_unless_told_otherwise(tmp_path):
         assert process.wait(60) == 130
     os.close(ours)
     assert re.search(r"waiting for the replica, for up to (2\d\d|300) s \(Ctrl-C", told)
-    assert "the replica: cannot reach the remote" in run(*words, "--wait", "0", code=4)[1]
+    told = run(*words, "--wait", "0", code=4)[1]
+    assert "the replica: cannot reach the remote" in told
+    assert "repeat the command when it answers" in told
 
 
 def test_a_daemon_removes_the_unfinished_restore_of_a_memory_that_is_in_use(daemon):

@@ -50,6 +50,12 @@ def test_a_key_is_set_in_the_users_file_and_unset_again(run, user_file, capsys):
     assert json.loads(user_file.read_text()) == {"hot": {"max_tasks": 3}}
 
 
+def test_only_who_names_a_replica_hears_that_it_can_be_sealed(run, capsys):
+    for url, is_told in (("file:/mnt/replica.db", True), ("null", False)):
+        assert run("--set", f"sync.url={url}") == 0
+        assert ("thermocline seal" in capsys.readouterr().out) is is_told
+
+
 def test_a_wrong_change_is_refused_with_exit_2_and_writes_nothing(run, user_file, capsys):
     # Others could read such a replica on the way.
     hosts = ("db.example", "127.0.0.1.example", "localhost.example:8080")
