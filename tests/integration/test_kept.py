@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from agent_files import content
+from machine import cpu_seconds
 
 TOKEN = "ghp_" + "Zk3vT9qLm2Xw8Rb5Nc7Yd1Hf6Js4Ga0Pe9Qi"
 PASSWORD = "hunter2-Blue-42"
@@ -75,6 +76,8 @@ def test_a_secret_asked_for_in_one_call_and_given_in_the_next_is_on_no_disk(daem
 def test_others_are_answered_while_the_secrets_of_a_long_talk_are_removed(daemon, calls_of):
     text = "The code of the gate is 4711, and the address is Main Street 5 in Graz. " * 850
     body = {"conversation": "c", "messages": [user(text)] * 12}
+    assert daemon.process is not None
+    before = cpu_seconds(daemon.process.pid)
     with ThreadPoolExecutor(1) as pool:
         begun = time.monotonic()
         stored = pool.submit(calls_of(daemon).ok, "POST", "/api/turns", body)
@@ -86,7 +89,7 @@ def test_others_are_answered_while_the_secrets_of_a_long_talk_are_removed(daemon
         seconds = time.monotonic() - begun
         assert "4711" not in stored.result()["stored"][0]["text"]
     assert longest < seconds / 3
-    assert seconds < 15
+    assert cpu_seconds(daemon.process.pid) - before < 10
 
 
 def test_what_somebody_asks_not_to_keep_is_on_no_disk(daemon, calls_of):
