@@ -133,7 +133,8 @@ class Keychain:
     async def take(self, ring: Keyring) -> None:
         """Keep an owner's keys, from another device or by the recovery key; else `Conflict`."""
         async with self._changing:
-            stored = self._stored
+            # The file may have been moved away.
+            self._stored = stored = await asyncio.to_thread(self._read)
             if stored is not None and stored.is_published and not ring.follows(stored.ring):
                 raise Conflict(
                     "cannot take these keys: this device has those of another owner",

@@ -585,6 +585,15 @@ def test_what_another_owner_has_sealed_is_opened_and_replaces_no_keys(make, tmp_
     assert "this device has those of another owner" in refused.stderr
     assert (other.state / "keyring").read_bytes() == keys
     assert other.start().texts() == {"The pilot boards at six"}
+    other.stop()
+    other = make("other", "sync.seal=on", url=one.url)
+    other.memory.join(one.memory.invite().code)
+    wait_for_visitor(one)
+    one.memory.answer_visitor(accept=True)
+    with pytest.raises(ApiError, match="those of another owner"):
+        other.memory.joined()
+    (other.state / "keyring").rename(tmp_path / "away")
+    assert other.memory.joined().joined, "the way out that was named works at once"
 
 
 def test_a_wrong_recovery_key_and_a_replica_that_only_looks_like_ours_restore_nothing(
