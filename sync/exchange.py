@@ -206,8 +206,13 @@ class Exchange:
             self._device, cursor.seq, self._now()
         )
         if not result.signed:
-            head = await self._replica.renew(head.epoch)
-            cursor = await self._relink(head, cursor)
+            if await self._replica.knows(self._device):
+                head = await self._replica.renew(head.epoch)
+                cursor = await self._relink(head, cursor)
+            else:
+                # As after a restore: it compares all that it has, and the others need not.
+                cursor = Cursor(head.epoch)
+                await self._local.offer_all(cursor)
             result.signed, retired = await self._replica.heartbeat(
                 self._device, cursor.seq, self._now()
             )

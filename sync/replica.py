@@ -337,6 +337,11 @@ class Replica:
         )
         return result.affected > 0
 
+    async def knows(self, device: Device) -> bool:
+        """Whether a device was ever in contact, as far as the remote has not been set back."""
+        sql = "SELECT 1 FROM replica_devices WHERE agent_id = ? AND device_id = ?"
+        return bool(await self._ask(sql, device.id))
+
     async def is_retired(self, device: Device) -> bool:
         """Whether a device was retired, and not reinstated since."""
         sql = "SELECT 1 FROM replica_devices WHERE agent_id = ? AND device_id = ? AND retired_at"

@@ -388,10 +388,17 @@ def test_a_restored_device_is_another_device(tmp_path):
         one.start()
         one.sync()
         assert one.list_all().differences(before) == []
+        order = order_of(replica)
         two.restore()
         two.start()
         two.sync()
         assert two.list_all().differences(before) == []
+        assert order_of(replica) == order, "the other devices need not receive everything again"
+
+
+def order_of(replica: str) -> list[Any]:
+    with closing(sqlite3.connect(replica.removeprefix("file:"))) as db:
+        return db.execute("SELECT agent_id, epoch FROM replica_clock").fetchall()
 
 
 def test_the_proof_opens_a_guarded_database(sqld_with_auth, make_daemon, tmp_path):
