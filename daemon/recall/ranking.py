@@ -71,9 +71,9 @@ def rank(
 ) -> Iterator[Ranked]:
     """The candidates, most relevant first; among equals the newest first.
 
-    A replaced memory comes after its replacement; with `once`, which asks for
-    what used to be true, before it. What better candidates have said already
-    yields to what says more, and what only repeats the question to a sure answer.
+    A replaced memory comes after its replacement; with `once`, which asks for what used to be
+    true, before it; so do the turns and episodes that tell it. What better candidates have said
+    already yields to what says more, and what only repeats the question to a sure answer.
     """
     entries = pool.entries
     matches, by = _with_replaced(pool, signals, once=once)
@@ -197,6 +197,15 @@ def _with_replaced(
         if entry.superseded_by is not None
         and (newer := places.get(MEMORIES.key(entry.superseded_by))) is not None
     ]
+    replaced += [
+        (told, newer)
+        for at, newer in replaced
+        for told in range(len(entries))
+        if told != at
+        and _retells(entries[told], entries[at], entries[newer])
+        # For what else it says, it is as true as before.
+        and signals.met[told].keys() <= signals.met[at].keys()
+    ]
     if "phrase" not in signals.columns:
         replaced += successors(pool, signals, matches, once=once)
     by: dict[int, tuple[int, ...]] = {}
@@ -209,6 +218,15 @@ def _with_replaced(
         by[first] = (*by.get(first, (first,)), *by.get(second, (second,)))
         by[second] = ()
     return matches, by
+
+
+def _retells(entry: Candidate, older: Candidate, newer: Candidate) -> bool:
+    """Whether a turn or an episode says what an older memory says, before it was replaced."""
+    is_of_talk = entry.is_turn or entry.source is EPISODES
+    if not is_of_talk or entry.created_at > newer.created_at:
+        return False
+    told, known = ({*each.terms.split()} - little_terms() for each in (entry, older))
+    return len(told & known) > _REPEATED * min(len(told), len(known))
 
 
 def recency_of(entry: Candidate, now: float, decay: float) -> float:

@@ -215,6 +215,21 @@ def test_what_is_superseded_follows_its_successor_and_says_so(call):
         assert found[1]["memory"]["superseded_by"] == new["id"]
 
 
+def test_the_episode_of_a_talk_whose_fact_was_replaced_follows_what_replaced_it(call):
+    older, newer = "Ich wohne in Hamburg", "Ich bin nach Bremen gezogen"
+    for talk, told in enumerate((older, "Mein Hund heißt Balu", newer)):
+        turns = [{"role": "user", "text": told}, {"role": "assistant", "text": "Alles klar."}]
+        body = {"conversation": f"talk {talk}", "turns": turns, "end": True, "wait": True}
+        call.ok("POST", "/api/observe", body)
+
+    def first(query: str) -> str:
+        return call.ok("POST", "/api/recall", {"query": query})["results"][0]["text"]
+
+    assert first("Wo wohne ich?") == newer
+    assert older in first("Wo habe ich früher gewohnt?")
+    assert "Balu" in first("Wie heißt mein Hund?")
+
+
 @pytest.mark.parametrize(
     ("older", "newer", "now", "before"),
     [
