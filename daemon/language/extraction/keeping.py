@@ -34,7 +34,7 @@ from ..openings import Finder
 from ..speech import MARK_OF_WORDS
 from ..standing import is_standing_statement
 from ..thesaurus import language_of_text
-from ..vocabulary import languages, table, whole_expression
+from ..vocabulary import languages, table, whole_expression, words
 from ..weights import FittedWeights, concepts_in
 from .corrections import DATE, has_number
 
@@ -110,6 +110,8 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     stands = is_standing_statement(text)
     left_out = {"correction", "request" if "decision" in told or stands else ""}
     names |= {f"is_{signal}" for signal in told if signal not in left_out}
+    if content > _FEW and _from_now_on().search(folded):
+        names.discard("now")
     # "Your birthday is on 5 May, right? Yes": the yes confirms what the question says.
     confirmed = answers and has_number(text) and says("tagged", text) and not says("denies", answer)
     measures = {
@@ -214,6 +216,13 @@ def has_name(text: str) -> bool:
     """Whether a text has a name; German writes all nouns like these."""
     capital = VALUE.search(text) is not None and language_of_text(text) != "de"
     return capital or bool(people(text))
+
+
+@cache
+def _from_now_on() -> re.Pattern[str]:
+    """A day beside "now": "the bins are Tuesdays now" holds beyond the moment."""
+    now, days = ("|".join(sorted(names)) for names in (words("now"), day_names()))
+    return re.compile(rf"\b(?:{now})(?: [^\s,]+){{0,2}} (?:{days})\b|\b(?:{days}) (?:{now})\b")
 
 
 @cache
