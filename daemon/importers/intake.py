@@ -226,8 +226,7 @@ class Intake:
                 counted["last_accessed_at"] = memory.last_accessed_at
             if before is not None:
                 sets = memory_rows.KIND.sets
-                stamp = self.tx.stamp()
-                used = changed(before, before.key, before.data | counted, stamp, sets)
+                used = changed(before, before.key, before.data | counted, self._now(), sets)
                 self._apply([used])
             else:
                 data |= counted
@@ -310,7 +309,7 @@ class Intake:
             else:
                 _count(self.report.stored, kind, done.changed)
             unchanged = len(offered) - done.changed - done.refused
-            there = unchanged if self._edited_at is None else min(there, unchanged)
+            there = min(there, unchanged)
             self.skip(THERE, there)
             self.skip(LATER, unchanged - there)
             if done.refused:

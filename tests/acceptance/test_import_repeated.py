@@ -92,7 +92,8 @@ def test_what_changed_at_a_source_without_times_of_change_is_changed_here(call, 
     call.ok("POST", "/api/tree/rename", {"path": "technical/server", "to": "garage"})
     assert take(memories=[changed])["stored"] == {}
     call.ok("PUT", "/api/memory/fact0001", {"text": "The garage server is sold"})
-    assert take(memories=[changed])["stored"] == {}
+    again = take(memories=[fact | {"text": "The garage server has 128 GB"}])
+    assert (again["stored"], again["skipped"]) == ({}, {"changed here later": 1})
     assert listed(call) == {"fact0001": "The garage server is sold"}
 
 
@@ -108,7 +109,7 @@ def test_a_time_of_the_source_that_lies_ahead_changes_nothing_for_ever(call, tak
     assert memory("fact0001")["importance"] == 0.9
 
 
-def test_uses_are_brought_once_and_only_the_missing_ones_are_added(take, memory):
+def test_uses_are_brought_once_and_only_the_missing_ones_are_added(call, take, memory):
     used = FACT | {"access_count": 3, "last_accessed_at": THEN + 10}
     take(memories=[used])
     assert take(memories=[used])["stored"] == {}
@@ -120,6 +121,7 @@ def test_uses_are_brought_once_and_only_the_missing_ones_are_added(take, memory)
     assert (known["access_count"], known["last_accessed_at"]) == (5, THEN + 20)
     take(memories=[used | {"access_count": 1}])
     assert memory("fact0001")["access_count"] == 5
+    assert call.ok("GET", "/api/history?conflicts=true")["results"] == []
 
 
 def test_a_link_is_kept_only_to_a_memory_that_is_there(call, take, memory):
