@@ -16,7 +16,7 @@ import msgspec
 
 from ..language.standing import is_standing_statement
 from ..memory.metadata import extract, merge
-from ..memory.records import ENTITIES, OBSERVED, USER_STATED, Json, Metadata
+from ..memory.records import ENTITIES, IMPORTED, OBSERVED, USER_STATED, Json, Metadata
 from ..runtime.project import project_of
 
 # A longer text is cut: no memory takes more than 64 KB.
@@ -99,7 +99,7 @@ class EntryBuilder:
             fields["metadata"] = msgspec.to_builtins(merge(named, extract(text)))
         data = {
             **(fields.pop("data", None) or {}),
-            "imported": {"from": self.system, "id": str(key)[:_KEY_CHARS]},
+            IMPORTED: {"from": self.system, "id": str(key)[:_KEY_CHARS]},
         }
         if entities := fields.pop("entities", None):
             data[ENTITIES] = entities

@@ -29,7 +29,15 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.records import ENTITIES, NOTE, Json, Memory, is_outside
+from ..memory.records import (
+    ENTITIES,
+    IMPORTED,
+    NOTE,
+    SPOKEN_CONTEXT,
+    Json,
+    Memory,
+    is_outside,
+)
 from ..memory.scoring import DAY
 from ..memory.similarity import exact_key, jaccard
 from ..memory.similarity import words as words_of
@@ -305,6 +313,8 @@ def _shown(sequence: tuple[str, ...]) -> str:
     return _joined(sequence)[:80]
 
 
+# In `data`: what is derived from a text, what was said beside it, and where it comes from.
+_BESIDE_TEXT: Final = frozenset({ENTITIES, IMPORTED, NOTE, SPOKEN_CONTEXT})
 # ScalyClaw's.
 THRESHOLD: Final = 0.85
 CLUSTER: Final = 5
@@ -462,10 +472,10 @@ def _eligible(memory: Memory) -> bool:
 
 
 def _data(memory: Memory) -> Json:
-    """The data without the parts that are derived from the text."""
+    """The data of a memory's own."""
     if not isinstance(memory.data, dict):
         return memory.data
-    return {k: v for k, v in memory.data.items() if k not in {ENTITIES, NOTE}} or None
+    return {k: v for k, v in memory.data.items() if k not in _BESIDE_TEXT} or None
 
 
 def _age(memory: Memory) -> tuple[float, float, str]:

@@ -65,10 +65,11 @@ _OUTSIDE: Final = re.compile(
     r"|files?|documents?|docs?|pdf|e?mails?)(?![a-z])"
 )
 # The keys of `data` of automatic memories: the words that were said beside a memory in its
-# conversation, the entities, and the daily note of origin.
+# conversation, the entities, the daily note and the other system of origin.
 SPOKEN_CONTEXT: Final = "said_beside"
 ENTITIES: Final = "entities"
 NOTE: Final = "note"
+IMPORTED: Final = "imported"
 
 
 class Metadata(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """`thermocline import` of other systems' memories, of which each has a small sample."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -190,6 +191,16 @@ def test_a_named_format_that_finds_nothing_fails(shell, tmp_path):
     path = written(tmp_path / "notes" / "list.txt", "bread\n").parent
     refused = shell.run("import", str(path), "--format", "openclaw", code=None)
     assert "nothing that openclaw stores" in refused.stderr
+
+
+def test_what_a_page_says_otherwise_now_is_found_by_tidying(shell, tmp_path):
+    written(tmp_path / "USER.md", "- Likes tea\n")
+    for at, text in enumerate(("- The gate code is 4711\n", "- The gate code is 9902\n")):
+        page = written(tmp_path / "MEMORY.md", text)
+        os.utime(page, (1_790_000_000 + at, 1_790_000_000 + at))
+        shell.run("import", tmp_path)
+    assert shell.json("tidy")["superseded"] == 1
+    assert "9902" in shell.json("retrieve", "what is the gate code?")[0]["text"]
 
 
 def test_openclaws_own_folder_is_read_like_the_workspace_in_it(shell, tmp_path):
