@@ -74,7 +74,10 @@ def test_what_is_observed_replaces_what_was_told(call):
 
 
 def test_what_is_observed_replaces_what_another_talk_told_whatever_is_said_beside_it(call):
-    talks = [("Ich wohne in Hamburg", "Eine schöne Stadt."), ("Ich bin nach Bremen gezogen", "Viel Glück!")]
+    talks = [
+        ("Ich wohne in Hamburg", "Eine schöne Stadt."),
+        ("Ich bin nach Bremen gezogen", "Viel Glück!"),
+    ]
     stored = []
     for talk, (told, answer) in enumerate(talks):
         turns = [{"role": "user", "text": told}, {"role": "assistant", "text": answer}]
