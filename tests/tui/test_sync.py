@@ -1,5 +1,6 @@
 """The view of the replica: each of its actions, against real daemons that share a file."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -152,6 +153,23 @@ async def test_devices_are_listed_and_one_is_retired_and_used_again(laptop, desk
             await term.press("j")
             await term.hear("this device is in use again")
             await term.see("✓ up to date")
+
+
+async def test_who_retires_a_device_from_a_sealed_replica_hears_of_its_token(make_daemon, tmp_path):
+    sealing = pytest.importorskip("sealing")
+    options = (f"--set=sync.url=file:{tmp_path / 'replica.db'}", "--set=sync.seal=on", *SLOW)
+    here, there = (make_daemon(*options, name=name) for name in ("laptop", "desktop"))
+    for daemon in (here, there):
+        await asyncio.to_thread(sealing.give_keys, daemon.state)
+        with begun(daemon.start(), "shared"):
+            pass
+    async with terminal(here, "sync", "shared") as term:
+        await term.press("d")
+        await term.see("(this one)")
+        [other] = [each.id for each in term.view.devices if not each.this]
+        term.view.table_of("devices").select(other)
+        await term.press("x")
+        await term.see("cannot read what is written from then on", "make a new one at the provider")
 
 
 async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_is_tried(

@@ -76,6 +76,9 @@ async def _retire(view: SyncView, device: DeviceView) -> None:
     effects = ["Deletions no longer wait for it. What it has sent stays."]
     if device.this:
         effects.append("It is this device: its replication stops until it is used again.")
+    elif view.status is not None and view.status.seal_epoch:
+        effects.append("It cannot read what is written from then on. Its token still opens the")
+        effects.append("database: make a new one at the provider, and end the old one.")
     title = Text.assemble("Retire ", view.shown(device.name))
     if await view.app.confirm(title, *effects, word="retire"):
         undo = AsyncClient.rejoin if device.this else None
