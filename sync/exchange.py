@@ -202,19 +202,21 @@ class Exchange:
             # It was set back. Once it has grown again the number would not show that.
             head = await self._replica.renew(head.epoch)
         cursor = await self._relink(head, cursor)
-        result.signed, retired = await self._replica.heartbeat(
-            self._device, cursor.seq, self._now()
-        )
+        signed_at = cursor.seq
+        result.signed, retired = await self._replica.heartbeat(self._device, signed_at, self._now())
         if not result.signed:
             if await self._replica.knows(self._device):
                 head = await self._replica.renew(head.epoch)
                 cursor = await self._relink(head, cursor)
+                signed_at = cursor.seq
             else:
-                # As after a restore: it compares all that it has, and the others need not.
-                cursor = Cursor(head.epoch)
-                await self._local.offer_all(cursor)
+                # The other devices need not compare what they have.
+                signed_at = 0
+                if cursor != await self._local.restored():
+                    cursor = Cursor(head.epoch)
+                    await self._local.offer_all(cursor)
             result.signed, retired = await self._replica.heartbeat(
-                self._device, cursor.seq, self._now()
+                self._device, signed_at, self._now()
             )
         if retired:
             raise self._retired()

@@ -50,6 +50,9 @@ class Local(Protocol):
     async def cursor(self) -> Cursor:
         """The position up to which the remote was received."""
 
+    async def restored(self) -> Cursor:
+        """The position at which this memory was restored from a remote, if it was."""
+
     async def pending(
         self,
         kinds: frozenset[str] | None,

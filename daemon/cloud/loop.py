@@ -58,6 +58,9 @@ class AgentLocal:
     async def cursor(self) -> Cursor:
         return await self.read(outbox.cursor)
 
+    async def restored(self) -> Cursor:
+        return await self.read(outbox.restored)
+
     async def pending(
         self,
         kinds: frozenset[str] | None,

@@ -27,7 +27,7 @@ from ..config.settings import Rules
 from ..errors import AlreadyRunning, Conflict, StoreDamaged
 from ..memory.checks import check_agent, is_agent
 from ..runtime import atomic
-from ..store import kinds
+from ..store import kinds, outbox
 from ..store.agent_paths import DeviceId, StateLock
 from ..store.database import meta
 from ..store.database.connection import transaction
@@ -297,6 +297,7 @@ class Staging(AgentLocal):
             tx.is_bulk = False
             fill_warm(tx)
             tree_rows.recount(tx)
+            meta.write(tx, meta.RESTORED, outbox.cursor(tx.db))
             for what, sql in BULK.items():
                 kind, name = what.split()
                 tx.db.execute(f"DROP {kind} IF EXISTS {name}")

@@ -34,6 +34,11 @@ def follow(tx: Transaction, cursor: Cursor) -> None:
     meta.write(tx, meta.CURSOR, cursor)
 
 
+def restored(db: sqlite3.Connection) -> Cursor:
+    """The position at which this memory was restored from a replica, if it was."""
+    return meta.read(db, meta.RESTORED, Cursor) or Cursor()
+
+
 def pending(
     db: sqlite3.Connection,
     kinds: frozenset[str] | None,

@@ -28,6 +28,8 @@ T = TypeVar("T")
 CLOCK: Final = "clock"
 # The key of the position up to which the replica was received; see `outbox`.
 CURSOR: Final = "link"
+# The key of the same at the end of a restore.
+RESTORED: Final = "restored_at"
 _STEADY: Final = "steady_clock"
 # Of the main database: `meta` of an attached one would be found if it were missing here.
 _READ: Final = "SELECT CAST(value AS BLOB) FROM main.meta WHERE key = ?"
