@@ -7,7 +7,7 @@ value, or else with a single value of its kind.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -23,11 +23,18 @@ _MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
 _DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?)(?:[,.!]?$|, )"
 _SORRY: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>(?:\S+\s+){0,2}\S+)$"
 _RETRACTED: Final = r"(?i)(?P<new>[^,;]{2,30}?),? (?:{retracts_after})[.!]*"
+# Somebody corrects themselves in one breath: "on Wednesday no sorry Tuesday".
+_REPAIRED: Final = r"(?i)[,.…]*\s(?:{repairs})[,.!…]*\s+"
 # How far back a correction reaches that says no old value.
 _NEAR: Final = 4
 # Where somebody may begin to correct themselves, and the words before the new value.
 _PAUSE: Final = re.compile(r"[,;.…]+\s+|\s[-–—]\s+")
-_MOST_RETRACTING: Final = 4
+_MOST_RETRACTING: Final = 6
+_AT_ONCE: Final = 3
+# The digits of a year.
+_YEAR: Final = 4
+# How near a value stands to what says that it is no longer so, in words.
+_BESIDE: Final = 2
 # Words beside a value that say no more than the value.
 _FEW: Final = 2
 _NUMERIC_DATE: Final = re.compile(
@@ -121,24 +128,59 @@ def correction_of(
 
 def corrected_within(sentence: str) -> str:
     """A sentence with the value that it corrects itself to: "17 kids, sorry, I meant 19 kids"."""
+    for place, rest in sorted(_repairs(sentence)):
+        before = sentence[:place]
+        value = _values(rest)[0]
+        known = [item for item in _values(before) if _replaces(value, item)]
+        if not known:
+            continue
+        old = known[-1]
+        start, end = old.start, old.end
+        if old.kind == "date" != value.kind:
+            # "12 July, no sorry, the 19th": its day alone, or its year.
+            size = len(_ORDINAL.sub("", value.text))
+            alike = [
+                match.span()
+                for match in re.finditer(r"\d+(?:st|nd|rd|th)?", old.text)
+                if (len(_ORDINAL.sub("", match[0])) == _YEAR) == (size == _YEAR)
+            ]
+            if not alike:
+                continue
+            start, end = (old.start + at for at in alike[0])
+        after = rest[value.end :]
+        if value.unit and old.unit == value.unit:
+            after = after.lstrip()[len(value.unit) :]
+        return corrected_within(before[:start] + value.text + before[end:] + after)
+    return sentence
+
+
+def _repairs(sentence: str) -> Iterator[tuple[int, str]]:
+    """Where a sentence takes its last value back, and what begins there and has another."""
+    for repair in compiled(_REPAIRED).finditer(sentence):
+        rest = sentence[repair.end() :]
+        if (values := _values(rest)) and _is_soon(rest, values[0], _AT_ONCE):
+            yield repair.start(), rest
     for pause in _PAUSE.finditer(sentence):
-        before, rest = sentence[: pause.start()], sentence[pause.end() :]
-        value = _NUMBER.search(rest)
-        if value is None or len(WORD.findall(rest[: value.start()])) > _MOST_RETRACTING:
+        rest = sentence[pause.end() :]
+        values = [value for value in _values(rest) if value.kind not in {"weekday", "month"}]
+        if not values or not _is_soon(rest, values[0], _MOST_RETRACTING):
             continue
         denied = cue("denies").pattern.match(fold(rest))
         denied = denied if denied and fold(rest)[denied.end() :][:1] in set(",.!:") else None
-        if not (denied or retracts(rest) or compiled(_MEANT).match(rest[: value.end()])):
-            continue
-        unit = _unit(rest, value.end())
-        known = [item for item in _values(before) if item.kind not in {"weekday", "month"}]
-        if known := [item for item in known if not unit or item.unit in {"", unit}]:
-            start, end = known[-1].start, known[-1].end
-            after = rest[value.end() :]
-            if unit and known[-1].unit == unit:
-                after = after.lstrip()[len(unit) :]
-            return corrected_within(before[:start] + value[0] + before[end:] + after)
-    return sentence
+        if denied or retracts(rest) or compiled(_MEANT).match(rest[: values[0].end]):
+            yield pause.start(), rest
+
+
+def _is_soon(rest: str, value: _Value, most: int) -> bool:
+    return len(WORD.findall(rest[: value.start])) <= most
+
+
+def _replaces(new: _Value, old: _Value) -> bool:
+    """Whether a value that is said at once behind another may take its place."""
+    if new.kind == old.kind:
+        return not new.unit or old.unit in {"", new.unit}
+    # "At 2, no, 3:30"; "12 July, no, the 19th".
+    return {new.kind, old.kind} == {"number", "time"} or (new.kind, old.kind) == ("number", "date")
 
 
 def _instead(sentence: str, new: str, old: str, earlier: Sequence[str]) -> Correction | None:
@@ -182,9 +224,9 @@ def _said_again(sentence: str) -> str:
 def _overtaken(sentence: str, earlier: Sequence[str], following: str) -> Correction | None:
     """The newest text with a value that is no longer so: "it's 71 now, 68 was until May"."""
     clauses = _PAUSE.split(sentence)
-    past = [clause for clause in clauses if cue("overtaken").any_in(fold(clause))]
-    rest = [value for clause in clauses if clause not in past for value in _values(clause)]
-    for old in (value for clause in past for value in _values(clause)):
+    overtaken = {clause: _overtaken_values(clause) for clause in clauses}
+    rest = [value for clause in clauses if not overtaken[clause] for value in _values(clause)]
+    for old in (value for values in overtaken.values() for value in values):
         alike = [item for item in rest or _values(following) if item.shape == old.shape]
         if len({item.text for item in alike}) == 1 and len(old.text) > 1:
             for place in range(len(earlier) - 1, -1, -1):
@@ -192,6 +234,17 @@ def _overtaken(sentence: str, earlier: Sequence[str], following: str) -> Correct
                 if old.text in text and (new := _with_values(text, alike[:1], [old])) != text:
                     return Correction(place, new, is_all=False)
     return None
+
+
+def _overtaken_values(clause: str) -> list[_Value]:
+    """The values right beside what says that they are no longer so."""
+    overtaken = cue("overtaken")
+    return [
+        value
+        for value in _values(clause)
+        if overtaken.any_in(" ".join(fold(clause[: value.start]).split()[-_BESIDE:]))
+        or overtaken.any_in(" ".join(fold(clause[value.end :]).split()[:_BESIDE]))
+    ]
 
 
 def _taken_back(sentence: str, earlier: Sequence[str]) -> Correction | None:
