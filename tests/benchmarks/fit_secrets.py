@@ -2,11 +2,11 @@
 
     python tests/benchmarks/fit_secrets.py [FILE…]
 
-From the examples of `tests/data/secret_texts.txt` and `data/secrets/turns.json`; what nobody has to
-hide is from the people and talks of `data`, and from FILE…, collections of chats in any format of
-`comparing`. Writes the weights of a logistic regression for each kind of candidate, and prints what
-is removed, each example judged by the weights of the others. `data/secrets/unseen.json` is only
-measured: by `secrets_quality.py`.
+From `tests/data/secret_texts.txt` and the examples of `data/secrets`, but for the unseen ones, which
+are only measured, by `secrets_quality.py`; what nobody has to hide is from the people, sentences and
+talks of `data`, and from FILE…, collections of chats in any format of `comparing`. Writes the weights
+of a logistic regression for each kind of candidate, and prints what is removed, each example judged
+by the weights of the others.
 """
 
 import argparse
@@ -34,9 +34,12 @@ _WEIGHTS = Path(contextual_secrets.__file__).with_suffix(".toml")
 _SEALED = "sealed"
 _BEFORE = 150
 # Nobody marked the numbers of these as harmless, though nearly all are; there are many.
-_OF_PEOPLE, _OF_CHATS = 0.5, 0.15
+_OF_PEOPLE, _OF_SENTENCES, _OF_CHATS = 0.5, 0.3, 0.15
 _MOST_CHATS, _LONGEST = 1_500, 1_500
 _FOLDS = 4
+# A word beside a candidate counts if so many have it.
+_BESIDE, _LEAST = re.compile("[<>]"), 5
+_EXAMPLES = ("turns", "homes", "work")
 _THRESHOLDS = (-1.0, -0.7, -0.4, 0.0, 0.4)
 _LEAST_WEIGHT = 0.15
 _WORTH_READING = re.compile(r"\d{3}|[a-z][A-Z]|[!#$%&*]\w|passw|login|code|token|key")
@@ -86,11 +89,15 @@ def examples(texts: Iterable[Text]) -> Iterator[Example]:
 
 def texts(files: Sequence[str]) -> Iterator[Text]:
     yield from marked_lines()
-    yield from _turns(_DATA / "secrets" / "turns.json")
+    for name in _EXAMPLES:
+        yield from _turns(_DATA / "secrets" / f"{name}.json")
     for path in (*_DATA.glob("everyday/*.json"), *_DATA.glob("corrections/*.json")):
         if path.stem != _SEALED:
             for fact in json.loads(path.read_text(encoding="utf-8"))["facts"]:
                 yield Text("facts", fact["text"], worth=_OF_PEOPLE)
+    for path in sorted(_DATA.glob("lines/*.tsv")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield Text("sentences", line.split("\t")[2], worth=_OF_SENTENCES)
     for path in sorted(_DATA.glob("talks/*.json")):
         if path.stem != _SEALED:
             yield from _talk(json.loads(path.read_text(encoding="utf-8")))
@@ -142,10 +149,17 @@ def _talk(talk: dict[str, list[list[str]]]) -> Iterator[Text]:
 
 
 def fit(known: Sequence[Example]) -> dict[str, float]:
-    names = sorted({name for example in known for name in example.features})
+    counts = Counter(name for example in known for name in example.features)
+    names = sorted(
+        name for name, count in counts.items() if count >= _LEAST or not _BESIDE.search(name)
+    )
     places = {name: place for place, name in enumerate(names)}
     rows = [
-        ([places[name] for name in example.features], example.is_secret, example.worth)
+        (
+            [places[name] for name in example.features if name in places],
+            example.is_secret,
+            example.worth,
+        )
         for example in known
     ]
     weights = regression(rows, [0.0] * (len(names) + 1))

@@ -2,8 +2,9 @@
 
     python tests/benchmarks/secrets_quality.py [FILE…]
 
-`data/secrets/turns.json` is what `fit_secrets.py` fitted the weights on; `unseen.json` was written
-by somebody who did not know the program, and nothing was changed for it.
+`fit_secrets.py` fits the weights on `turns`, `homes` and `work` of `data/secrets`. `unseen` and
+`unseen_hard` were written by people who did not know the program; the latter were asked to make it
+as hard as they could: a harmless number stands where a secret could, a secret is named by nothing.
 """
 
 import json

@@ -116,7 +116,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     confirmed = answers and has_number(text) and says("tagged", text) and not says("denies", answer)
     measures = {
         "answers": answers,
-        "bare": answers and is_bare_answer(answer) and not confirmed,
+        "bare": is_bare_answer(answer) and not confirmed,
         "number": has_number(answer),
         "time": _TIME.search(answer) is not None,
         "dated": DATE.search(answer) is not None or not day_names().isdisjoint(tokens),
