@@ -71,18 +71,6 @@ class KeyMissing(SyncError):
     """The remote has rows of an epoch whose key is not here, or takes none of an older one."""
 
 
-class ServerError(Exception):
-    """An answer of a server that is an error, as it came: `from_answer` says what it means."""
-
-    def __init__(
-        self, message: str, code: str = "", status: int = 200, retry_after: float | None = None
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.status = status
-        self.retry_after = retry_after
-
-
 # Each code: its class, what it means, and a default hint.
 _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "offline": (
@@ -170,6 +158,8 @@ _BY_BODY_CODE: Final = {
     "damaged": ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
     "sql": ("SQL", "ARGS_INVALID"),
     "unauthorized": ("AUTH_",),
+    # The client's word for an inconsistent answer.
+    "not_json": ("HRANA_PROTO_ERROR",),
 }
 # By status, or else by its hundreds. Other answers do not come from a database.
 _BY_STATUS: Final = {
@@ -221,10 +211,11 @@ def classify(error: BaseException, secret: str = "") -> SyncError:
         if len(secret) < _LONG_SECRET:
             pattern = rf"(?<!\w){pattern}(?!\w)"
         detail = re.sub(pattern, "[hidden]", detail)
-    if isinstance(error, ServerError):
-        return from_answer(error.status, error.code, detail, error.retry_after)
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
     names = {cls.__name__ for item in (error, inner) for cls in type(item).__mro__}
+    if "LibsqlError" in names:
+        status, pause_seconds = getattr(error, "status", 200), getattr(error, "retry_after", None)
+        return from_answer(status, getattr(error, "code", ""), detail, pause_seconds)
     if name := getattr(error, "sqlite_errorname", None):
         return from_answer(200, name, detail)
     code = next((code for code, classes in _BY_EXCEPTION if classes & names), None)

@@ -1,6 +1,6 @@
 """A remote at Turso, or at any server that speaks libSQL over HTTP.
 
-Only this module uses aiohttp, which is slow to load; import it only to connect.
+Only this module uses the client library, which is slow to load; import it only to connect.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from contextlib import suppress
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, Final, Generic, Literal, TypeVar
-from urllib.parse import SplitResult
 
 import aiohttp
 import msgspec
+from libsql_client.client import LibsqlError
+from libsql_client.hrana.convert import _batch_to_proto, _error_from_proto, _stmt_to_proto
+from libsql_client.http import HttpClient
 
-from .failures import Refused, ServerError, SyncError, classify, made, pause
+from .failures import Refused, SyncError, classify, made, pause
 from .ports import Result, SqlStatement, Usage, address, check, whole
 from .row_format import Value
 
@@ -40,113 +42,31 @@ class Limits(msgspec.Struct, frozen=True):
 class TursoRemote:
     """A database over HTTP. It belongs to the event loop that it was made in; see `connect`.
 
-    Messages name its host; the token never appears in any. Without a token no header is sent.
+    `host` names it in messages; the token never appears in any.
     """
 
-    def __init__(
-        self,
-        place: SplitResult,
-        token: str,
-        limits: Limits,
-        count: Callable[[Usage], None],
-        tls: ssl.SSLContext | bool,
-    ) -> None:
-        self._host = place.hostname or ""
-        self._url = f"{place.geturl().rstrip('/')}/v2/pipeline"
+    def __init__(self, client: _Client, host: str, token: str) -> None:
+        self._client = client
+        self._host = host
         self._token = token
-        self._limits = limits
-        self._count = count
-        tracing = aiohttp.TraceConfig()
-        tracing.on_connection_reuseconn.append(_note_reuse)
-        self._session = aiohttp.ClientSession(
-            # Brotli, which aiohttp offers where it is installed, takes the server a second a page;
-            # and aiohttp unpacks each of an answer's thousands of pieces by itself.
-            headers={"Accept-Encoding": "deflate"}
-            | ({"Authorization": f"Bearer {token}"} if token else {}),
-            auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(
-                total=limits.total, connect=limits.connect, sock_read=limits.read
-            ),
-            connector=aiohttp.TCPConnector(ssl=tls, keepalive_timeout=_IDLE_SECONDS),
-            # A captive portal in the remote's place must not set cookies.
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trace_configs=[tracing],
-        )
 
     def __repr__(self) -> str:
         return f"TursoRemote({self._host!r})"
 
     async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         check(statements)
-        if self._session.closed:
+        if self._client.closed:
             raise Refused("bad_request", f"cannot use {self._host}: the connection was closed")
         if not statements:
             return []
         try:
-            return await self._run(statements)
+            return await self._client.ask(statements)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # The cause may quote the server, and so the token: it is dropped.
             raise _as_sync_error(error, self._token) from None
 
     async def close(self) -> None:
-        await self._session.close()
-
-    async def _run(self, statements: Sequence[SqlStatement]) -> list[Result]:
-        """Run statements as one transaction, and read the answer, which may have many rows."""
-        if len(statements) == 1:
-            # A transaction without more; and sqld says clearly if its answer is too long.
-            request = {"type": "execute", "stmt": _statement(statements[0])}
-            return [_result(await self._ask(request, _EXECUTED))]
-        batch = await self._ask({"type": "batch", "batch": _transaction(statements)}, _BATCH)
-        for error in batch.step_errors:
-            if error is not None:
-                raise ServerError(error["message"], error.get("code") or "UNKNOWN")
-        _, *steps, _, _ = batch.step_results
-        if len(steps) != len(statements):
-            raise ValueError("results are missing")
-        return [_result(step) for step in steps]
-
-    async def _ask(self, request: dict[str, Any], decoder: msgspec.json.Decoder[Any]) -> Any:
-        # Closing the stream ends a transaction that a failure has left open.
-        body = msgspec.json.encode({"requests": [request, {"type": "close"}]})
-        while True:
-            call = SimpleNamespace(reused=False)
-            try:
-                return await self._ask_once(body, decoder, call)
-            except TimeoutError:
-                raise
-            except aiohttp.ClientConnectionError:
-                # The server was restarted since the connection's last use: the connection is
-                # dropped, and the next or a new one is used.
-                if not call.reused:
-                    raise
-
-    async def _ask_once(
-        self, body: bytes, decoder: msgspec.json.Decoder[Any], call: SimpleNamespace
-    ) -> Any:
-        async with self._session.request(
-            "POST",
-            self._url,
-            # Sent in pieces: a long body would hold up the event loop.
-            data=BytesIO(body),
-            headers={"Content-Type": "application/json"},
-            # A redirect would send the token elsewhere.
-            allow_redirects=False,
-            trace_request_ctx=call,
-        ) as response:
-            content, most = bytearray(), self._limits.answer_bytes
-            async for part in response.content.iter_any():
-                content += part
-                if len(content) > most:
-                    raise made("too_large", f"the answer is beyond {most} bytes")
-            rows = (0, 0)
-            try:
-                unpacked = _unpacked(response, content, most)
-                answer = _decoded(response, unpacked, decoder)
-                rows = _rows(answer)
-                return answer
-            finally:
-                self._count(Usage(*rows, bytes_sent=len(body), bytes_received=len(content)))
+        await self._client.close()
 
 
 async def connect(
@@ -167,29 +87,20 @@ async def connect(
         raise Refused("unauthorized", "cannot use the token: it has invalid characters")
     # It reads the system's certificates, which takes a while.
     tls = await asyncio.to_thread(ssl.create_default_context) if place.scheme == "https" else True
-    return TursoRemote(place, token, limits or Limits(), count, tls)
+    client = _Client(place.geturl(), token, limits or Limits(), count, tls)
+    return TursoRemote(client, place.hostname or "", token)
 
 
-def _transaction(statements: Sequence[SqlStatement]) -> dict[str, Any]:
-    """A batch in which each step needs the one before, and a failed transaction is undone."""
-    steps: list[dict[str, Any]] = [{"stmt": {"sql": "BEGIN", "want_rows": False}}]
-    for stmt in (*map(_statement, statements), {"sql": "COMMIT", "want_rows": False}):
-        steps.append({"stmt": stmt, "condition": {"type": "ok", "step": len(steps) - 1}})
-    committed = {"type": "ok", "step": len(steps) - 1}
-    undoing = {"sql": "ROLLBACK", "want_rows": False}
-    return {"steps": [*steps, {"stmt": undoing, "condition": {"type": "not", "cond": committed}}]}
+class _Answer(LibsqlError):
+    """An answer that is an error, with everything that `from_answer` needs."""
 
-
-def _statement(statement: SqlStatement) -> dict[str, Any]:
-    return {"sql": statement.sql, "args": [*map(_argument, statement.args)], "want_rows": True}
-
-
-def _argument(value: Value) -> dict[str, Any]:
-    if value is None:
-        return {"type": "null"}
-    if isinstance(value, int):
-        return {"type": "integer", "value": str(int(value))}
-    return {"type": "text" if isinstance(value, str) else "float", "value": value}
+    def __init__(
+        self, message: str, code: str, response: aiohttp.ClientResponse, status: int | None = None
+    ) -> None:
+        super().__init__(message, code)
+        self.status = status or response.status
+        headers = response.headers
+        self.retry_after = pause(headers.get("Retry-After", ""), headers.get("Date", ""))
 
 
 class _Cell(msgspec.Struct, gc=False):
@@ -226,13 +137,123 @@ class _Ran(msgspec.Struct, Generic[T]):
 
 
 class _Reply(msgspec.Struct, Generic[T]):
-    """The answers to a request and to the end of the stream."""
+    """An answer of `/v1/`, or one of `/v2/pipeline`: the second is to the end of the stream."""
 
-    results: tuple[_Ran[T], Any]
+    result: T | None = None
+    results: tuple[_Ran[T], Any] | None = None
 
 
-_EXECUTED: Final = msgspec.json.Decoder(_Reply[_Step])
-_BATCH: Final = msgspec.json.Decoder(_Reply[_Batch])
+_DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    "execute": msgspec.json.Decoder(_Reply[_Step]),
+    "batch": msgspec.json.Decoder(_Reply[_Batch]),
+}
+
+
+class _Client(HttpClient):
+    """The library's client, with time-outs, a bounded answer, and classified errors.
+
+    It posts to `/v2/pipeline`, and to the paths of the library only on a server that does not know
+    it. The URL keeps its path; without a token no header is sent.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        limits: Limits,
+        count: Callable[[Usage], None],
+        tls: ssl.SSLContext | bool = True,
+    ) -> None:
+        tracing = aiohttp.TraceConfig()
+        tracing.on_connection_reuseconn.append(_note_reuse)
+        self._base = url.rstrip("/")
+        self._limits = limits
+        self._count = count
+        # Whether the server answered to `/v1/`, and not to `/v2/pipeline`.
+        self._is_old = False
+        self._session = aiohttp.ClientSession(
+            # Brotli, which aiohttp offers where it is installed, takes the server a second a page;
+            # and aiohttp unpacks each of an answer's thousands of pieces by itself.
+            headers={"Accept-Encoding": "deflate"}
+            | ({"Authorization": f"Bearer {token}"} if token else {}),
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(
+                total=limits.total, connect=limits.connect, sock_read=limits.read
+            ),
+            connector=aiohttp.TCPConnector(ssl=tls, keepalive_timeout=_IDLE_SECONDS),
+            # A captive portal in the remote's place must not set cookies.
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trace_configs=[tracing],
+        )
+
+    async def ask(self, statements: Sequence[SqlStatement]) -> list[Result]:
+        """Run statements as one transaction, and read the answer, which may have many rows."""
+        pairs = [(statement.sql, statement.args) for statement in statements]
+        if len(pairs) == 1:
+            # A transaction without more; and sqld says clearly if its answer is too long.
+            step = await self._run("execute", {"stmt": _stmt_to_proto(*pairs[0])})
+            return [_result(step)]
+        batch = await self._run("batch", {"batch": _batch_to_proto(list(pairs))})
+        for error in batch.step_errors:
+            if error is not None:
+                raise _error_from_proto(error)
+        _, *steps, _, _ = batch.step_results
+        if len(steps) != len(pairs):
+            raise ValueError("results are missing")
+        return [_result(step) for step in steps]
+
+    async def _run(self, kind: str, request: Any) -> Any:
+        # Closing the stream ends a transaction that a failure has left open.
+        requests = [{"type": kind, **request}, {"type": "close"}]
+        ways = [("v2/pipeline", {"requests": requests}), (f"v1/{kind}", request)]
+        way, other = reversed(ways) if self._is_old else ways
+        try:
+            return await self._call(kind, *way)
+        except _Answer as error:
+            if error.status != 404:
+                raise
+        answer = await self._call(kind, *other)
+        self._is_old = not self._is_old
+        return answer
+
+    async def _call(self, kind: str, path: str, request_body: Any) -> Any:
+        body = msgspec.json.encode(request_body)
+        while True:
+            call = SimpleNamespace(reused=False)
+            try:
+                return await self._once(kind, path, body, call)
+            except TimeoutError:
+                raise
+            except aiohttp.ClientConnectionError:
+                # The server was restarted since the connection's last use: the connection is
+                # dropped, and the next or a new one is used.
+                if not call.reused:
+                    raise
+
+    async def _once(self, kind: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
+        async with self._session.request(
+            "POST",
+            f"{self._base}/{path}",
+            # Sent in pieces: a long body would hold up the event loop.
+            data=BytesIO(body),
+            headers={"Content-Type": "application/json"},
+            # A redirect would send the token elsewhere.
+            allow_redirects=False,
+            trace_request_ctx=call,
+        ) as response:
+            content, most = bytearray(), self._limits.answer_bytes
+            async for part in response.content.iter_any():
+                content += part
+                if len(content) > most:
+                    raise made("too_large", f"the answer is beyond {most} bytes")
+            rows = (0, 0)
+            try:
+                unpacked = _unpacked(response, content, self._limits.answer_bytes)
+                answer = _decoded(response, unpacked, _DECODERS[kind])
+                rows = _rows(answer)
+                return answer
+            finally:
+                self._count(Usage(*rows, bytes_sent=len(body), bytes_received=len(content)))
 
 
 def _unpacked(response: aiohttp.ClientResponse, content: bytearray, most: int) -> bytes:
@@ -257,35 +278,39 @@ async def _note_reuse(_session: Any, context: SimpleNamespace, _parameters: Any)
 def _decoded(
     response: aiohttp.ClientResponse, content: bytes, decoder: msgspec.json.Decoder[Any]
 ) -> Any:
-    """What the statements returned; `ServerError` for an error."""
+    """What the statements returned; `_Answer` for an error."""
     if response.status < 300:
         with suppress(msgspec.DecodeError, RecursionError):
-            return decoder.decode(content).results[0].response.result
+            reply = decoder.decode(content)
+            result = reply.results[0].response.result if reply.results else reply.result
+            if result is not None:
+                return result
     raise _error(response, content)
 
 
-def _error(response: aiohttp.ClientResponse, content: bytes) -> ServerError:
+def _error(response: aiohttp.ClientResponse, content: bytes) -> _Answer:
     """The error in an answer that is not a result."""
     try:
         answer = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):
         answer = None
-    status, headers = response.status, response.headers
-    retry_after = pause(headers.get("Retry-After", ""), headers.get("Date", ""))
     if isinstance(answer, dict):
-        if status < 300 and "results" in answer:
+        status = None
+        if response.status < 300 and "result" in answer:
+            raise made("not_json", "the answer does not come from a database")
+        if response.status < 300 and "results" in answer:
             answer = answer["results"][0]["error"]
-            # Without a code it is a fault of the server.
-            status = status if answer.get("code") else 500
+            # Without a code it is a fault of the server, which `/v1/` would report with 500.
+            status = None if answer.get("code") else 500
         message = str(answer.get("message") or answer.get("error") or "")
-        return ServerError(message, str(answer.get("code") or ""), status, retry_after)
+        return _Answer(message, str(answer.get("code") or ""), response, status)
     message = content[:2000].decode(errors="replace")
-    if 300 <= status < 400:
-        message = f"HTTP status {status}, a redirect"
-    elif status < 400 or response.content_type != "text/plain":
+    if 300 <= response.status < 400:
+        message = f"HTTP status {response.status}, a redirect"
+    elif response.status < 400 or response.content_type != "text/plain":
         # The content may be a whole page.
-        message = f"HTTP status {status} with {response.content_type}"
-    return ServerError(message, "", status, retry_after)
+        message = f"HTTP status {response.status} with {response.content_type}"
+    return _Answer(message, "", response)
 
 
 def _result(step: _Step) -> Result:
@@ -320,6 +345,6 @@ def _rows(result: _Step | _Batch) -> tuple[int, int]:
 def _as_sync_error(error: Exception, token: str) -> SyncError:
     stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
     if stumbles and not isinstance(error, aiohttp.ClientError | OSError):
-        # JSON that is not from a database.
+        # The library fails on JSON that is not from a database.
         return made("not_json", "the answer does not come from a database")
     return classify(error, token)

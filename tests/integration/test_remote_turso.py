@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 from daemon_process import until
@@ -20,12 +21,7 @@ from thermocline.sync.turso import Limits, TursoRemote, connect
 ONE = [SqlStatement("SELECT 1")]
 TABLE = [SqlStatement("CREATE TABLE IF NOT EXISTS t (a PRIMARY KEY)")]
 COUNT = [SqlStatement("SELECT count(*) FROM t")]
-RESULT = {
-    "results": [
-        {"type": "ok", "response": {"result": {"cols": [], "rows": [], "affected_row_count": 0}}},
-        {"type": "ok", "response": {"type": "close"}},
-    ]
-}
+RESULT = {"result": {"cols": [], "rows": [], "affected_row_count": 0}}
 Connect = Callable[..., Awaitable[TursoRemote]]
 Serve = Callable[..., Awaitable[str]]
 
@@ -154,7 +150,38 @@ async def test_without_a_token_no_header_is_sent_and_a_path_is_kept(connected, s
     assert all(length for *_, length in seen)
 
 
-async def test_every_answer_is_counted_as_the_account_is_charged(connected, sqld):
+@pytest.mark.parametrize("known", ["/v1/", "/v2/"])
+async def test_the_older_path_is_tried_after_a_404_and_the_one_that_answers_is_remembered(
+    connected, serve, sqld, known
+):
+    paths: list[str] = []
+
+    async def forward(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        if not request.path.startswith(known):
+            return web.Response(status=404)
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(sqld.url + request.path, data=await request.read()) as response,
+        ):
+            return web.Response(body=await response.read(), content_type="application/json")
+
+    remote = await connected(await serve(forward))
+    for statements in (TABLE, COUNT, COUNT + COUNT):
+        await remote.batch(statements)
+    old = ["/v2/pipeline", "/v1/execute", "/v1/execute", "/v1/batch"]
+    assert paths == (old if known == "/v1/" else ["/v2/pipeline"] * 3)
+    # The server is replaced by one that knows the other path alone.
+    known = "/v2/" if known == "/v1/" else "/v1/"
+    assert await value(remote, COUNT) == 0
+    assert await value(remote, COUNT + COUNT) == 0
+
+
+@pytest.mark.parametrize("without_path", ["/v1/", "/v2/"])
+async def test_every_answer_is_counted_as_the_account_is_charged(
+    connected, make_sqld, without_path
+):
+    sqld = make_sqld(without_path=without_path).start()
     used: list[Usage] = []
     remote = await connected(sqld.url, count=used.append)
     await remote.batch(TABLE)
@@ -255,7 +282,7 @@ async def test_a_redirect_is_not_followed_with_the_token(connected, serve, statu
         return web.json_response(RESULT)
 
     target = await serve(elsewhere)
-    portal = answering(status=status, headers={"Location": f"{target}/v2/pipeline"})
+    portal = answering(status=status, headers={"Location": f"{target}/v1/execute"})
     error = await failure(await connected(await serve(portal), "token"))
     assert (error.code, visitors) == ("not_json", [])
 

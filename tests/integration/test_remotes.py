@@ -1,4 +1,4 @@
-"""One contract for every remote: a file, and a real server."""
+"""One contract for every remote: a file, and a real server by either of its paths."""
 
 import asyncio
 import math
@@ -21,14 +21,15 @@ UPSERT = (
 COUNT = SqlStatement("SELECT count(*) FROM t")
 
 
-@pytest.fixture(params=["file", "server"])
+@pytest.fixture(params=["file", "v2", "v1"])
 async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Remote]:
-    """A remote with one empty table."""
+    """A remote with one empty table; a server knows only one of the paths."""
     made: Remote
     if request.param == "file":
         made = FileRemote(tmp_path / "replica.db")
     else:
-        made = await connect(request.getfixturevalue("sqld").url)
+        hidden = {"v1": "/v2/", "v2": "/v1/"}[request.param]
+        made = await connect(request.getfixturevalue("make_sqld")(without_path=hidden).start().url)
     await made.batch([TABLE])
     yield made
     await made.close()

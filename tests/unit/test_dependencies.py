@@ -21,14 +21,14 @@ def output_of(code: str) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-CLIENTS = {"aiohttp", "asyncio", "http", "email", "sqlite3"}
+CLIENTS = {"aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"}
 # What a program that agents start for every prompt has no time for.
 SLOW = {"msgspec", "argparse", "asyncio", "subprocess", "sqlite3", "aiohttp"}
 
 
 def test_a_module_never_loads():
     for module, heavy in [
-        ("app", {"litellm", "pydantic", "textual", "nacl", "tarfile"}),
+        ("app", {"litellm", "pydantic", "textual", "libsql_client", "nacl", "tarfile"}),
         ("cli.main", CLIENTS),
         ("cli.hook", SLOW),
         ("cli.mcp", SLOW),
@@ -45,7 +45,7 @@ IDLE = f"{START}with quick_start(): import thermocline.daemon.app\n"
 
 
 def test_a_daemon_without_a_remote_loads_no_client():
-    client = {"ssl", "_ssl", "_hashlib", "tenacity", "aiohttp"}
+    client = {"ssl", "_ssl", "_hashlib", "tenacity", "aiohttp", "libsql_client"}
     rest = {"argparse", "importlib.resources", "multiprocessing", "markdown_it"}
     assert not (client | rest) & {*output_of(f"{IDLE}print(*sys.modules)")}
 

@@ -13,13 +13,13 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from libsql_client.client import LibsqlError
 
 from thermocline.sync.failures import (
     QuotaSpent,
     Refused,
     RowTooLarge,
     SchemaMissing,
-    ServerError,
     SyncError,
     TryLater,
     Waiting,
@@ -72,6 +72,7 @@ CODES = [
     ("SQLITE_IOERR_WRITE", 500, "disk I/O error", TryLater, "disk_error"),
     ("UNKNOWN", 200, "a word of a later release", Refused, "sql"),
     ("SOMETHING_NEW", 503, "a word of a later release", TryLater, "server"),
+    ("HRANA_PROTO_ERROR", 200, "Server did not return a result", TryLater, "not_json"),
     # Of an answer that is too long the server says no more.
     ("", 500, "Internal Error: `Could not execute batch`", RowTooLarge, "too_large"),
 ]
@@ -132,7 +133,7 @@ EXCEPTIONS = [
     (aiohttp.InvalidURL("http://["), Refused, "bad_request"),
     (ConnectionResetError(104, "reset"), TryLater, "offline"),
     (ZeroDivisionError("a fault of ours"), Refused, "bad_request"),
-    (ServerError("UNIQUE constraint failed", "SQLITE_CONSTRAINT"), Refused, "constraint"),
+    (LibsqlError("UNIQUE constraint failed", "SQLITE_CONSTRAINT"), Refused, "constraint"),
 ]
 
 
@@ -161,9 +162,9 @@ def test_a_message_is_one_short_line_without_control_characters():
 
 def test_a_secret_that_the_server_repeats_does_not_come_through_nor_garbles_a_message():
     secret = "eyJ" + "s" * 600
-    error = classify(ServerError(f"bad token {secret}", "AUTH_JWT_INVALID"), secret)
+    error = classify(LibsqlError(f"bad token {secret}", "AUTH_JWT_INVALID"), secret)
     assert "sss" not in error.message + repr(error) + str(error)
-    error = classify(ServerError("Cannot connect to t", "SERVER_ERROR"), "t")
+    error = classify(LibsqlError("Cannot connect to t", "SERVER_ERROR"), "t")
     assert "Cannot connect to [hidden]" in error.message
 
 
@@ -187,7 +188,7 @@ def test_no_client_is_loaded_to_tell_errors_apart():
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.split()
-    assert "aiohttp" not in loaded
+    assert not {"aiohttp", "libsql_client"} & set(loaded)
 
 
 LIMITS = [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
