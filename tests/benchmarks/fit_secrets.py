@@ -2,7 +2,7 @@
 
     python tests/benchmarks/fit_secrets.py [FILE…]
 
-From `tests/data/secret_texts.txt` and the examples of `data/secrets`, but for the unseen ones, which
+From `tests/data/secret_texts.txt` and the examples of `data/secrets`, but for the unseen ones, that
 are only measured, by `secrets_quality.py`; what nobody has to hide is from the people, sentences
 and talks of `data`, and from FILE…, collections of chats in any format of `comparing`. Writes the
 weights of a logistic regression for each kind of candidate, and prints what is removed, each
