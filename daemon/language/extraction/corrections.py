@@ -24,13 +24,15 @@ _DENIED: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>[^\s,]*\d\S*?
 _SORRY: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>(?:\S+\s+){0,2}\S+)$"
 _RETRACTED: Final = r"(?i)(?P<new>[^,;]{2,30}?),? (?:{retracts_after})[.!]*"
 # Somebody corrects themselves in one breath: "on Wednesday no sorry Tuesday".
-_REPAIRED: Final = r"(?i)[,.…]*\s(?:{repairs})[,.!…]*\s+"
+_REPAIRED: Final = r"(?i)[,.…]*\s(?:(?:oh|ah|ach|uh|um|äh),?\s)*(?:{repairs})[,.!…]*\s+"
 # How far back a correction reaches that says no old value.
 _NEAR: Final = 4
 # Where somebody may begin to correct themselves, and the words before the new value.
 _PAUSE: Final = re.compile(r"[,;.…]+\s+|\s[-–—]\s+")
 _MOST_RETRACTING: Final = 6
 _AT_ONCE: Final = 3
+# How far back somebody goes to say something again, in words.
+_RETRACED: Final = 5
 # The digits of a year.
 _YEAR: Final = 4
 # How near a value stands to what says that it is no longer so, in words.
@@ -151,6 +153,23 @@ def corrected_within(sentence: str) -> str:
         if value.unit and old.unit == value.unit:
             after = after.lstrip()[len(value.unit) :]
         return corrected_within(before[:start] + value.text + before[end:] + after)
+    return _retraced(sentence)
+
+
+def _retraced(sentence: str) -> str:
+    """A sentence without what is said again: "in the cellar no wait the attic"."""
+    for repair in compiled(_REPAIRED).finditer(sentence):
+        before = [*WORD.finditer(sentence[: repair.start()])][-_RETRACED:]
+        again = [*WORD.finditer(sentence, repair.end())][:_AT_ONCE]
+        for word in again:
+            known = [
+                item
+                for item in before
+                if item[0].lower() == word[0].lower() not in language_words("actors")
+            ]
+            # Something else follows, in the same place.
+            if known and known[-1] is not before[-1]:
+                return corrected_within(sentence[: known[-1].start()] + sentence[word.start() :])
     return sentence
 
 
@@ -179,6 +198,9 @@ def _replaces(new: _Value, old: _Value) -> bool:
     """Whether a value that is said at once behind another may take its place."""
     if new.kind == old.kind:
         return not new.unit or old.unit in {"", new.unit}
+    if (new.kind, old.kind) == ("date", "number"):
+        # "The 3rd, no, the 10th of May".
+        return _ORDINAL.search(old.text) is not None
     # "At 2, no, 3:30"; "12 July, no, the 19th".
     return {new.kind, old.kind} == {"number", "time"} or (new.kind, old.kind) == ("number", "date")
 
