@@ -92,7 +92,8 @@ class Exchange:
         self._pruned_at = float("-inf")
         self.unsealed = unsealed
         self._is_any_unsealed = False
-        self._has_keys = False
+        # The epoch of the keys that were published, for this agent's remote.
+        self._published = -1
         # The epoch in which all rows were sealed, the last time that this was looked at.
         self._resealed = 0
 
@@ -141,7 +142,7 @@ class Exchange:
         head = head or await self._replica.head()
         waiting = bool(await self._local.pending(kinds, 1, 1))
         # If there is nothing to receive, a push signs too.
-        moved = heartbeat or head != cursor
+        moved = heartbeat or head != cursor or self._published != self._replica.form.epoch
         if self._replica.form.epoch and (heartbeat or self._is_any_unsealed):
             self._is_any_unsealed = await self._replica.is_any_unsealed()
         result.unsealed = self._is_any_unsealed
@@ -188,9 +189,9 @@ class Exchange:
         if head.epoch != cursor.epoch or head.seq < cursor.seq:
             # What was asked may be older than the cursor.
             head = await self._replica.head()
-        if not self._has_keys or head.epoch != cursor.epoch:
+        if self._published != self._replica.form.epoch or head.epoch != cursor.epoch:
             await self._replica.publish_keys()
-            self._has_keys = True
+            self._published = self._replica.form.epoch
         if not head.epoch:
             if not (waiting or cursor.epoch):
                 # Neither side has any rows: the agent is not created on the remote.

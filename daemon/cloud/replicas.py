@@ -215,14 +215,25 @@ class Replicas:
                 return await question(loop.replica)
 
     async def ask_each(
-        self, agents: Iterable[str], question: Callable[[Replica], Awaitable[T]]
+        self, agent: str, others: Iterable[str], question: Callable[[Replica], Awaitable[T]]
     ) -> list[T]:
-        """Send a request to each database of some agents, once."""
+        """`ask` for an agent, and for each other database with which others had contact.
+
+        The first error is raised once all were asked.
+        """
         asked: dict[Account, T] = {}
-        for agent in agents:
-            account = await self._accounts.read(agent)
-            if account is not None and account not in asked:
-                asked[account] = await self.ask(agent, question)
+        errors = []
+        for name in (agent, *others):
+            try:
+                account = await self._accounts.read(name)
+                if account is None or account in asked:
+                    continue
+                if name == agent or (await self._local(name).cursor()).epoch:
+                    asked[account] = await self.ask(name, question)
+            except ThermoclineError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return [*asked.values()]
 
     async def remote(self, agent: str, account: Account | None = None) -> Remote:
@@ -243,14 +254,8 @@ class Replicas:
             await self.look_after(agent)
         await self._discovery.now()
 
-    async def publish_keys(self) -> None:
-        """Give the databases in use new keys, and seal older rows with them in the background."""
-        if not self.sealing.is_on:
-            return
-        keychain = await self.sealing.keychain()
-        for database in list(self._databases.in_use.values()):
-            with our_errors(database.account):
-                await keychain.publish(database.remote)
+    def keys_changed(self) -> None:
+        """Publish the keys in the databases in use, and seal older rows with them, soon."""
         for loop in self._loops.values():
             loop.replicator.sign_soon()
 

@@ -19,7 +19,7 @@ from ..schemas.status import ConfigChange
 from ..schemas.sync import Token, Url
 from .operation import Operation, Scope
 from .status import require_all
-from .sync import administered, url_of
+from .sync import others_of, url_of
 
 _TOKEN_FILE: Final = "turso-token"  # noqa: S105 - the name of a file
 _JOIN: Final = "run `thermocline pair` on a device that has them, and `thermocline join` here"
@@ -56,7 +56,7 @@ async def begin(scope: Scope, recovery: bool = False) -> schemas.RecoveryKeyMade
             remote = None
         if recovery:
             recovery_key = await keychain.replace_recovery_key(remote)
-            await replicas.publish_keys()
+            replicas.keys_changed()
         elif remote is not None and keychain.ring is None:
             raise Conflict("cannot make keys: the replica is sealed with others", hint=_JOIN)
         else:
@@ -114,8 +114,10 @@ async def answer(scope: Scope, accept: bool) -> schemas.VisitorAnswered:
         guest = await pairing.decide(accept=accept)
     if accept:
         # It may have been retired.
-        agents = await administered(scope)
-        await replicas.ask_each(agents, lambda replica: replica.retire(guest.device, None))
+        others = await others_of(scope)
+        await replicas.ask_each(
+            scope.agent, others, lambda replica: replica.retire(guest.device, None)
+        )
     return schemas.VisitorAnswered(guest.device, guest.name, accept)
 
 

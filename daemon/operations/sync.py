@@ -140,10 +140,14 @@ async def retire(scope: Scope, id: str) -> schemas.DeviceRetired:
             remote = await replicas.remote(scope.agent)
             with our_errors():
                 await (await replicas.sealing.keychain()).retire(remote, device.id)
-        agents = await administered(scope)
-        await replicas.ask_each(agents, lambda replica: replica.retire(device.id, scope.now))
-        if is_sealed:
-            await replicas.publish_keys()
+        others = await others_of(scope)
+        try:
+            await replicas.ask_each(
+                scope.agent, others, lambda replica: replica.retire(device.id, scope.now)
+            )
+        finally:
+            if is_sealed:
+                replicas.keys_changed()
         if device.this:
             # It notices at once, and stops.
             with suppress(ReplicaRefused):
@@ -166,18 +170,17 @@ async def rejoin(scope: Scope) -> schemas.DeviceRejoined:
         return await replica.retire(this, None)
 
     async with scope.store():
-        here, *others = agents = await administered(scope)
-        rejoined = await replicas.ask_each(agents, take_in)
-        tally = await replicas.sync(here)
+        others = await others_of(scope)
+        rejoined = await replicas.ask_each(scope.agent, others, take_in)
+        tally = await replicas.sync(scope.agent)
         await replicas.wake(others)
     return schemas.DeviceRejoined(this, any(rejoined), tally.sent, tally.received)
 
 
-async def administered(scope: Scope) -> list[str]:
-    """The agents of which the caller is an admin, that of the call first."""
+async def others_of(scope: Scope) -> list[str]:
+    """The other agents of which the caller is an admin."""
     names, gate = await asyncio.to_thread(scope.daemon.agents.names), scope.daemon.gate
-    others = (name for name in names if gate.role(scope.peer, name) == "admin")
-    return [scope.agent, *(name for name in others if name != scope.agent)]
+    return [n for n in names if n != scope.agent and gate.role(scope.peer, n) == "admin"]
 
 
 async def _devices(scope: Scope, seq: int) -> list[schemas.DeviceView]:

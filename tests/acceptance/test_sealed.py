@@ -454,15 +454,29 @@ def test_a_lost_device_reads_nothing_that_is_written_after_it_was_retired(make, 
 def test_a_device_is_retired_and_taken_in_again_where_each_agent_has_a_database(
     make, tmp_path, is_sealed
 ):
-    url = replica(tmp_path).replace("replica", "{agent}")
+    agents = (AGENT, "cook")
+    for agent in agents:
+        (tmp_path / agent).mkdir()
+    url = f"file:{tmp_path}/{{agent}}/replica.db"
     words = ("sync.seal=on",) if is_sealed else ()
     one, lost = (make(name, *words, url=url, keys=is_sealed) for name in ("desk", "phone"))
-    agents = (AGENT, "cook")
     for device in (one, lost):
         for device.agent in agents:
             device.store(f"Written on {device.state.parent.name}")
             device.sync()
+    one.agent = AGENT
     [lost_id] = [each.id for each in one.memory.devices().results if not each.this]
+    # What cannot be reached is left for the next call, and gets the new key once it can.
+    (tmp_path / "cook").rename(tmp_path / "away")
+    with pytest.raises(ApiError, match="cannot reach"):
+        one.memory.retire_device(lost_id)
+    (tmp_path / "away").rename(tmp_path / "cook")
+    one.agent = "cook"
+    one.store("The soup is made of fish")
+    one.sync()
+    if is_sealed:
+        keys = query(url.format(agent="cook"), "SELECT max(epoch) FROM replica_keys")
+        assert keys == [(2,)]
     one.command("devices", "--retire", lost_id)
     for one.agent in agents:
         [retired] = [each for each in one.memory.devices().results if each.retired_at]
