@@ -25,6 +25,8 @@ _SORRY: Final = r"(?i)(?:(?:{correction_words})[\s,.!-]+)+(?P<new>(?:\S+\s+){0,2
 _RETRACTED: Final = r"(?i)(?P<new>[^,;]{2,30}?),? (?:{retracts_after})[.!]*"
 # Somebody corrects themselves in one breath: "on Wednesday no sorry Tuesday".
 _REPAIRED: Final = r"(?i)[,.…]*\s(?:(?:oh|ah|ach|uh|um|äh),?\s)*(?:{repairs})[,.!…]*\s+"
+_NAMES: Final = re.compile(r"[A-ZÀ-ÖØ-Þ][\w'’-]+(?: [A-ZÀ-ÖØ-Þ][\w'’-]+){0,2}")
+_NAMED_LAST: Final = re.compile(rf".*?\b(?P<before>\w+) (?P<name>{_NAMES.pattern})[.!]?")
 # How far back a correction reaches that says no old value.
 _NEAR: Final = 4
 # Where somebody may begin to correct themselves, and the words before the new value.
@@ -125,7 +127,11 @@ def correction_of(
         for place in range(len(earlier) - 1, max(len(earlier) - _NEAR, 0) - 1, -1):
             if (text := _with_values(earlier[place], new)) != earlier[place]:
                 return Correction(place, text)
-    return _overtaken(sentence, earlier, following) or _taken_back(sentence, earlier)
+    return (
+        _renamed(sentence, earlier)
+        or _overtaken(sentence, earlier, following)
+        or _taken_back(sentence, earlier)
+    )
 
 
 def corrected_within(sentence: str) -> str:
@@ -241,6 +247,20 @@ def _said_again(sentence: str) -> str:
     if not values or (values[0].kind == "number" and values[0].start and not is_past):
         return ""
     return clause if len([word for word in _about(clause) if word.isalpha()]) <= _FEW else ""
+
+
+def _renamed(sentence: str, earlier: Sequence[str]) -> Correction | None:
+    """The last text with another name at its end, if it has one there: "sorry, I meant Foxden"."""
+    meant, taken = compiled(_MEANT).match(sentence), cue("retracts").pattern.match(fold(sentence))
+    rest = meant["new"] if meant else sentence[taken.end() :].lstrip(" ,.!:-") if taken else ""
+    name = None if _values(rest) else _NAMES.fullmatch(rest.rstrip(" .!"))
+    known = _NAMED_LAST.fullmatch(earlier[-1]) if name and earlier else None
+    # German writes all nouns large: what is named stands behind "is called".
+    verbs = language_words("copulas", "naming") | {"is"}
+    if name is None or known is None or fold(known["before"]) not in verbs:
+        return None
+    start, end = known.span("name")
+    return Correction(len(earlier) - 1, earlier[-1][:start] + name[0] + earlier[-1][end:])
 
 
 def _overtaken(sentence: str, earlier: Sequence[str], following: str) -> Correction | None:
