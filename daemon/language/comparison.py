@@ -174,7 +174,7 @@ def _denies(newer_denies: bool) -> str:
 
 def _changed(older: Statement, newer: Statement) -> str:
     """The reason if a word became its opposite, or a value changed."""
-    parts = difference(older.words, newer.words)
+    parts = difference(_lasting_words(older), _lasting_words(newer))
     lengths = (len(parts.older), len(parts.newer))
     if older.negations != newer.negations or not 0 < min(lengths) <= max(lengths) <= _LONGEST_VALUE:
         return ""
@@ -207,7 +207,7 @@ def _value_changed(parts: Difference, older: Statement, newer: Statement) -> boo
     ):
         return False
     are_numbers = _is_number(parts.older) and _is_number(parts.newer)
-    between = words("links", "months") if are_numbers else words("now")
+    between = words("links", "months") if are_numbers else frozenset()
     opener = len(before) - 1
     while opener > 0 and before[opener] in between:
         opener -= 1
@@ -273,7 +273,7 @@ def _claim(attribute: str, statement: Statement) -> tuple[str, tuple[str, ...]]:
     In scripts with capital letters the value must begin with one: "works at night" and "lives in
     fear" claim neither an employer nor a place.
     """
-    sequence = tuple(word for word in statement.words if word not in words("now"))
+    sequence = _lasting_words(statement)
     if statement.negations or len(sequence) > _LONGEST_CLAIM:
         return "", ()
     unspaced = sum(len(word) == 1 for word in sequence) > len(sequence) // 2
@@ -286,6 +286,11 @@ def _claim(attribute: str, statement: Statement) -> tuple[str, tuple[str, ...]]:
             named = unspaced or not statement.names.isdisjoint(value[:1])
             return match["subject"], value if named and len(value) <= _LONGEST_VALUE else ()
     return "", ()
+
+
+def _lasting_words(statement: Statement) -> tuple[str, ...]:
+    """Its words but "now"."""
+    return tuple(word for word in statement.words if word not in words("now"))
 
 
 @cache

@@ -215,25 +215,27 @@ def _poles_apart(older: Facets, newer: Facets) -> bool:
 
 def _other_state(older: Facets, newer: Facets) -> str:
     """The reason if the statements name two states that exclude each other."""
-    if bool(older.owners) != bool(newer.owners) or (older.own and _is_of_another(older, newer)):
+    if bool(older.owners) != bool(newer.owners):
         return ""
     states = newer.states
     for name, without in older.states.items():
         # What somebody had may end unsaid; what one was without begins again with a word.
-        if states.get(name, without) != without and (newer.changes or not without):
+        is_another = states.get(name, without) != without and (newer.changes or not without)
+        if is_another and not (older.own and _is_of_another(older, newer, name)):
             return f"another state: {name}"
     return ""
 
 
-def _is_of_another(older: Facets, newer: Facets) -> bool:
-    """Whether the newer begins with somebody else who is something: "Henning is divorced"."""
-    words_of = newer.statement.words
+def _is_of_another(older: Facets, newer: Facets, state: str) -> bool:
+    """Whether the newer begins with somebody else: "Henning got married", not "Got married"."""
+    first, *others = newer.statement.words
+    cues = compiled(f"{{having_{state}}}|{{without_{state}}}")
     return (
-        len(words_of) > 1
-        and words_of[1] in words("copulas")
+        bool(others)
         and not newer.own
-        and not is_small(words_of[0])
-        and stem_of(words_of[0]) not in older.stems
+        and not is_small(first)
+        and stem_of(first) not in older.stems
+        and cues.match(newer.statement.text) is None
     )
 
 
