@@ -218,7 +218,8 @@ class FormScreen(Dialog[bool]):
     def on_mount(self) -> None:
         self.query_one("#notes").display = self._has_notes
         self._label()
-        self.query_one(f"#field-{self._fields[0].name}").focus()
+        # At once: what is typed meanwhile would be lost.
+        self.set_focus(self.query_one(f"#field-{self._fields[0].name}"))
 
     @property
     def values(self) -> dict[str, str]:
