@@ -126,7 +126,7 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "sealed": (
         Refused,
         "cannot replicate with sync.seal off",
-        "run `thermocline pair` on a device that has it, and `thermocline join` here",
+        "run `thermocline pair` on a device that has the keys, and `thermocline join` here",
     ),
 }
 # By the words of an error with a code, or of a server's fault without one.
