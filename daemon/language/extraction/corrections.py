@@ -15,8 +15,10 @@ import msgspec
 
 from ...memory.similarity import fold, words
 from ..cues import WORD
+from ..normal_form import read
 from ..vocabulary import compiled, cue, not_topics
 from ..vocabulary import words as language_words
+from ..word_order import difference
 
 INSTEAD: Final = r"(?i)(?P<new>.{1,300}?)[,;]? (?:{instead}) (?P<old>[^,;。]{1,60})[.!。]?$"
 _MEANT: Final = r"(?i)(?:[\w']+[,.!]? ){0,3}(?:{meant}) (?P<new>\S.{0,30})$"
@@ -128,7 +130,8 @@ def correction_of(
             if (text := _with_values(earlier[place], new)) != earlier[place]:
                 return Correction(place, text)
     return (
-        _renamed(sentence, earlier)
+        _restated(sentence, earlier)
+        or _renamed(sentence, earlier)
         or _overtaken(sentence, earlier, following)
         or _taken_back(sentence, earlier)
     )
@@ -247,6 +250,21 @@ def _said_again(sentence: str) -> str:
     if not values or (values[0].kind == "number" and values[0].start and not is_past):
         return ""
     return clause if len([word for word in _about(clause) if word.isalpha()]) <= _FEW else ""
+
+
+def _restated(sentence: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest text that says the same with another value: "no, our release day is Wednesday"."""
+    denied = cue("denies").pattern.match(fold(sentence))
+    rest = sentence[denied.end() :].lstrip(" ,.!:，。-") if denied else ""
+    if not rest or cue("adds").any_in(fold(rest)):
+        return None
+    longest = _FEW if _LATIN.search(rest) else 2 * _FEW
+    for place in range(len(earlier) - 1, max(len(earlier) - _NEAR, 0) - 1, -1):
+        parts = difference(read(earlier[place]).words, read(rest).words)
+        lengths = len(parts.older), len(parts.newer)
+        if len(parts.before) >= _FEW and 0 < min(lengths) <= max(lengths) <= longest:
+            return Correction(place, sentence)
+    return None
 
 
 def _renamed(sentence: str, earlier: Sequence[str]) -> Correction | None:
