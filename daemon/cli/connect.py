@@ -104,11 +104,11 @@ def _make(program: Program, wanted: list[Edit], args: Args, where: Where) -> int
             return 1
     if not changes:
         state = "not connected" if args.undo else "connected already"
-        _show_made(program, [], f"{program.title} is {state}; nothing to do", as_json=args.json)
+        _show_made(program, [], f"{program.title} is {state}; nothing to do", args)
         return None
     made = [(str(change.path), change.make(undo=bool(args.undo))) for change in changes]
     done = f"{program.title} is {'disconnected' if args.undo else 'connected'}"
-    _show_made(program, made, done, as_json=args.json, undo=bool(args.undo))
+    _show_made(program, made, done, args)
     if not (args.instructions or args.undo or args.json) and program.instructions(where):
         again = f"thermocline connect {args.program} --instructions"
         print(f"to enter instructions for the agent, too: {again}")
@@ -116,15 +116,11 @@ def _make(program: Program, wanted: list[Edit], args: Args, where: Where) -> int
 
 
 def _show_made(
-    program: Program,
-    made: Sequence[tuple[str, Path | None]],
-    done: str,
-    *,
-    as_json: bool,
-    undo: bool = False,
+    program: Program, made: Sequence[tuple[str, Path | None]], done: str, args: Args
 ) -> None:
-    remark = program.remark if made and not undo else ""
-    if as_json:
+    remark = program.remark or ("" if args.no_hooks else program.hook_remark)
+    remark = remark if made and not args.undo else ""
+    if args.json:
         changed = [{"file": path, "copy": copy and str(copy)} for path, copy in made]
         show_json({"changed": changed, "message": done, "remark": remark or None})
         return
@@ -133,7 +129,7 @@ def _show_made(
     print(done)
     if remark:
         print(remark)
-    if made and program is PROGRAMS["openclaw"] and not undo:
+    if made and program is PROGRAMS["openclaw"] and not args.undo:
         jobs = ", ".join(_UPKEEP)
         print(
             f"the cron jobs of the tiered-memory skill ({jobs}) are no longer needed: the daemon\n"

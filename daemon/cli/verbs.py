@@ -40,7 +40,7 @@ VERBS: Final = {
     "reflect": ("learning", "list what the agent has learned, or add to it"),
     "episode": ("learning", "list summaries of conversations, or add one"),
     "skill": ("learning", "list, show or add skills"),
-    "experiences": ("learning", "find, list, add, use or prune experiences and preferences"),
+    "experiences": ("learning", "search, list, add, use or prune experiences and preferences"),
     "graph": (
         "learning",
         "show the people and things that memories name, and how they are related",

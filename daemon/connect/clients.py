@@ -51,6 +51,7 @@ class Program(msgspec.Struct, frozen=True):
         hooks: the edits that enter the hooks.
         instructions: the file for standing instructions; None: it has none.
         remark: what is left to do by hand.
+        hook_remark: the same, of its hooks.
         projects: whether one project can be connected alone.
     """
 
@@ -61,6 +62,7 @@ class Program(msgspec.Struct, frozen=True):
     hooks: Callable[[Where, Launch], list[Edit]] = lambda _where, _launch: []
     instructions: Callable[[Where], Path | None] = lambda _: None
     remark: str = ""
+    hook_remark: str = ""
     projects: bool = False
 
 
@@ -246,7 +248,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         _codex_server,
         _codex_hooks,
         lambda where: (where.project or _codex(where)) / "AGENTS.md",
-        remark="Codex asks once whether to trust each new hook: say yes, or they do not run",
+        hook_remark="Codex asks once whether to trust each new hook: say yes, or they do not run",
         projects=True,
     ),
     "gemini": Program(

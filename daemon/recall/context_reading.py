@@ -44,10 +44,8 @@ _LEAST_UNASKED: Final = 0.3
 _SENTENCES: Final = 6
 # How long what needs no query is cached: ages and scores move by so much.
 _CACHED_SECONDS: Final = 60.0
-# Memories of these actors are the agent's own; those of other actors are quoted.
-_OWN_VOICE: Final = frozenset({"", "assistant"})
-# What the user said in a conversation, as what they store; a whole turn may have a pasted page.
-_USER: Final = ("user", USER_STATED, None)
+# What these actors say is not quoted, by its source; a whole turn may have a pasted page.
+_OWN_VOICES: Final = {"": frozenset({"", "assistant"}), USER_STATED: frozenset({"", "user"})}
 _ALWAYS: Final = 100
 # The tokens of the shortest item, and the maximum number of characters of a token.
 _LEAST_TOKENS: Final = 8
@@ -341,8 +339,9 @@ class BlockReading:
         return items
 
     def _is_quoted(self, actor: str, source: str, position: int | None) -> bool:
-        is_own = actor in {*_OWN_VOICE, self.request.agent} and not source
-        return not (is_own or (actor, source, position) == _USER)
+        is_agent = actor == self.request.agent and not source
+        is_own = is_agent or actor in _OWN_VOICES.get(source, ())
+        return not is_own or (source == USER_STATED and position is not None)
 
     def _replaced(self, memories: Sequence[Memory]) -> dict[str, tuple[str, bool]]:
         """The beginning of the newest statement that each of these memories contradicts.

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
@@ -49,16 +50,30 @@ class Problems:
 
     def __init__(self) -> None:
         self._problems: dict[tuple[str, str], Problem] = {}
+        # Problems that are over when their file is gone.
+        self._files: dict[tuple[str, str], Path] = {}
         self._lock = threading.Lock()
 
     def report(
-        self, code: str, subject: str, message: str, hint: str = "", *, lasting: bool = True
+        self,
+        code: str,
+        subject: str,
+        message: str,
+        hint: str = "",
+        *,
+        lasting: bool = True,
+        file: Path | None = None,
     ) -> None:
-        """Add a problem. Reported again, it keeps the time of the first report."""
+        """Add a problem. Reported again, it keeps the time of the first report.
+
+        A problem with a `file` is over when somebody has removed that.
+        """
         with self._lock:
             before = self._problems.get((code, subject))
             since = before.since if before else time.time()
             self._problems[code, subject] = Problem(code, message, hint, since, lasting)
+            if file is not None:
+                self._files[code, subject] = file
             while len(self._problems) > _MOST:
                 self._problems.pop(next(iter(self._problems)))
         if before is None or before.message != message:
@@ -67,6 +82,7 @@ class Problems:
     def clear(self, code: str, subject: str) -> None:
         with self._lock:
             gone = self._problems.pop((code, subject), None)
+            self._files.pop((code, subject), None)
         if gone is not None:
             _log.info("problem is over: %s", gone.message, extra={"action": f"{code}_over"})
 
@@ -90,6 +106,10 @@ class Problems:
 
         What several agents have for one cause is one problem, with their number.
         """
+        with self._lock:
+            gone = [key for key, file in self._files.items() if not os.path.lexists(file)]
+        for key in gone:
+            self.clear(*key)
         with self._lock:
             problems = list(self._problems.items())
         alike: dict[tuple[str, ...], list[Problem]] = {}

@@ -197,6 +197,7 @@ def _report_rebuilt(
         f" files, and the old one set aside as {name}: {error.message}",
         hint="check the disk; remove the old file once nothing is missed",
         lasting=False,
+        file=aside,
     )
 
 

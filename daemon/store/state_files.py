@@ -333,8 +333,9 @@ class _Disk:
             "state_file_set_aside",
             f"{self._agent}/{name}",
             message,
-            f"take over what is new in it with `thermocline import {aside}`",
+            f"take over what is new in it with `thermocline import {aside}`, then delete it",
             lasting=False,
+            file=aside,
         )
 
     def _leave(self, name: str, why: str, hint: str | None = None) -> None:

@@ -208,7 +208,7 @@ def store_memories(tx: Transaction, memories_in: Sequence[Memory]) -> StoredMemo
             superseded[memory.id] = inserted.superseded
         else:
             if outranks(memory, same):
-                same = msgspec.structs.replace(same, source=memory.source)
+                same = msgspec.structs.replace(same, source=memory.source, actor=memory.actor)
                 rewrite(tx, same, why="stated")
             known.append(same)
             successor = merging.successor(tx.db, same.id)

@@ -117,6 +117,7 @@ def test_codex_gets_a_table_hooks_and_instructions(home):
     folder.mkdir()
     (folder / "config.toml").write_text('model = "o"  # mine\n')
     (folder / "AGENTS.md").write_text("Be brief.\n")
+    assert "trust" not in out("codex", "--no-hooks", "--yes")
     assert "trust" in out("codex", "--instructions", "--yes")
     config = tomllib.loads((folder / "config.toml").read_text())
     assert config["mcp_servers"]["thermocline"]["args"] == ["mcp", "--start"]

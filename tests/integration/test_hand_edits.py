@@ -283,6 +283,8 @@ async def test_an_edit_inside_of_the_section_is_kept_as_a_copy(store, problems):
     await store.check_files()
     await store.close()
     assert asides(path) == [aside]
+    aside.unlink()
+    assert problems.current() == []
 
 
 @pytest.mark.parametrize("marker", [memory_md.BEGIN, memory_md.END])

@@ -240,18 +240,20 @@ def merged_fields(older: Memory, newer: Memory, share: float) -> Memory:
     It has the text and times of the newer one, its importance plus a `share` of the older's (at
     most 1), the tags and references of both up to their limits, `pinned` and `standing` of either,
     the later expiry (or none), the older's subject, outcome and data if its own are empty, and the
-    older's source if only that was stated by a user. Uses are not merged here: they follow from
-    `merged_into`.
+    older's source and actor if only that was stated by a user. Uses are not merged here: they
+    follow from `merged_into`.
 
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
     """
     check_apart(older, newer, "merge")
+    stated = older if outranks(older, newer) else newer
     return msgspec.structs.replace(
         newer,
         subject=newer.subject or older.subject,
         outcome=newer.outcome or older.outcome,
-        source=older.source if outranks(older, newer) else newer.source,
+        source=stated.source,
+        actor=stated.actor,
         tags=_union(newer.tags, older.tags, TAGS),
         importance=min(1.0, newer.importance + share * older.importance),
         pinned=newer.pinned or older.pinned,
