@@ -238,7 +238,7 @@ def _change_config(args: Args, client: Caller, file: Path | None) -> None:
         return
     print(f"wrote {visible(answer['file'])}")
     if is_named:
-        print("to let only your devices read it: thermocline seal on one, join on the others")
+        print("to seal it for your devices alone: thermocline seal and pair on one, join on others")
     for when, keys in (("in force", "applied"), ("in force after a restart", "needs_restart")):
         if answer[keys]:
             print(f"{when}: {visible(', '.join(answer[keys]))}")

@@ -52,6 +52,7 @@ def _check(args: Args) -> None:
     refuse(
         args.verify and any(others), "--verify uses the daemon's own database: leave out the rest"
     )
+    refuse(args.file == "-", "save the archive to a file first: restore reads it more than once")
     refuse((args.wait or 0) < 0, "--wait: expected a number of seconds, 0 or more")
 
 

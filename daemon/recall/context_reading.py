@@ -28,7 +28,7 @@ from .answer import Answer, Hit
 from .context_items import BlockItem, attribute, escaped
 from .query import is_question, little
 from .recall import Request, recall
-from .sources import MEMORIES
+from .sources import MEMORIES, telling
 
 T = TypeVar("T")
 
@@ -283,7 +283,7 @@ class BlockReading:
         if not self._sees_memories:
             return ()
         teach_score(self.db, request.now, request.rules.scoring)
-        condition, arguments = where(request.filters, request.now)
+        condition, arguments = telling(request.filters, request.now)
         room, limit = request.max_tokens, request.max_tokens // _LEAST_TOKENS + 1
         rows: list[int] = []
         for archived, order in _BY_SCORE.items():

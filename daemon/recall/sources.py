@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from ..language.speech import UNRECORDED
 from ..store.database.record_kind import RecordKind
 from ..store.records import (
     agent_entries,
@@ -31,6 +32,8 @@ from ..store.records.selecting import Filters
 # An SQL condition and its arguments.
 Condition: TypeAlias = tuple[str, Sequence[Any]]
 Passes: TypeAlias = Callable[[Filters, float], Condition | None]
+# Excludes the marks of messages that were not to be kept.
+TELLING: Final = f"text <> '{UNRECORDED}'"
 _BITS: Final = 4
 # The characters read of a text's terms.
 _READ: Final = 16_000
@@ -212,7 +215,13 @@ def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
     # A filter of file paths alone selects files, not memories.
     if (filters.paths and filters.category is None) or filters.place == "custom":
         return None
-    return selecting.where(filters, now)
+    return telling(filters, now)
+
+
+def telling(filters: Filters, now: float) -> Condition:
+    """The condition for memories that say something."""
+    condition, arguments = selecting.where(filters, now)
+    return f"{condition} AND {TELLING}", arguments
 
 
 def _passes(

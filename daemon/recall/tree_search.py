@@ -32,13 +32,14 @@ from ..store.database.connection import INSIDE, derived
 from ..store.records import tree_rows
 from .postings import LEAST_SIZE, weight_of
 from .query import Query, little
+from .sources import TELLING
 
 _HEAVIEST: Final = 2.0
 # The number of memories in place of a description.
 _CORES: Final = 3
 # The newest memories among which those of every category are looked for first.
 _LOOKED_AT: Final = 1_000
-_SHOWN: Final = f"merged_into IS NULL AND superseded_by IS NULL AND {INSIDE}"
+_SHOWN: Final = f"merged_into IS NULL AND superseded_by IS NULL AND {TELLING} AND {INSIDE}"
 
 
 class TreeHit(msgspec.Struct, frozen=True):

@@ -161,6 +161,7 @@ def test_a_program_gets_one_object_of_json(replica, tmp_path):
     ("words", "said"),
     [
         (["a.tar.gz", "--url", "file:/x"], "a FILE needs no database"),
+        (["-", "--to", "/x"], "save the archive to a file first"),
         (["--verify", "--url", "file:/x"], "--verify uses the daemon's own database"),
         (["--wait", "-1"], "--wait: expected a number of seconds"),
         (["--token-file", "/x", "--auth-token", "y"], "give the token once"),

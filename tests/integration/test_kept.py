@@ -107,6 +107,16 @@ def test_what_somebody_asks_not_to_keep_is_on_no_disk(daemon, calls_of):
         assert b"61,250" not in content(path), path
 
 
+def test_the_mark_of_a_message_not_kept_answers_nothing(call):
+    turns = [user("My salary is 61,250, don't save that."), user("My brother Ole lives in Bergen")]
+    call.ok("POST", "/api/turns", {"conversation": "c", "messages": turns})
+    mark = "not kept, as asked"
+    assert mark in str(call.ok("GET", "/api/memory?group=c"))
+    for query in ("what have I kept?", "what happened today?", "where does Ole live?"):
+        assert mark not in str(call.ok("POST", "/api/recall", {"query": query}))
+    assert mark not in call.ok("POST", "/api/context", {})["text"]
+
+
 def test_the_code_of_a_gate_said_in_passing_is_nowhere_but_one_stored_on_purpose_stays(
     daemon, calls_of
 ):
