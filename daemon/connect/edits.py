@@ -155,8 +155,8 @@ def changes_of(
         if now is None:
             _refuse_dangling(edit.path)
         try:
-            without = edit.leave(now or "")
-            after = without if undo else edit.enter(now or "")
+            without = _with_its_line_ends(edit.leave, now or "")
+            after = without if undo else _with_its_line_ends(edit.enter, now or "")
         except (jsonc.Malformed, toml.CannotEdit, tomllib.TOMLDecodeError, RecursionError) as error:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else error
             raise InvalidInput(
@@ -165,6 +165,13 @@ def changes_of(
         is_first = without == (now or "") and (known is None or known.is_first)
         changes[edit.path] = Change(edit.path, before, after, is_first)
     return [change for change in changes.values() if change.before != change.after]
+
+
+def _with_its_line_ends(change: Callable[[str], str], text: str) -> str:
+    """A changed text; one with the line ends of Windows keeps them."""
+    if "\r\n" not in text or text.count("\r\n") < text.count("\n"):
+        return change(text)
+    return change(text.replace("\r\n", "\n")).replace("\n", "\r\n")
 
 
 def _copy_of(path: Path) -> Path | None:

@@ -71,8 +71,6 @@ def put(text: str, path: Sequence[str | int], value: Any) -> str:
         Malformed: the text is not JSON with comments, or the path leads through a value that is
             not an object, or not a list.
     """
-    if _is_of_windows(text):
-        return put(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
     if _skip(text, 0) == len(text):
         text = "{}\n"
     node, indent = _node(text, _skip(text, 0)), ""
@@ -98,8 +96,6 @@ def remove(text: str, path: Sequence[str | int]) -> str:
     Raises:
         Malformed: the text is not JSON with comments.
     """
-    if _is_of_windows(text):
-        return remove(text.replace("\r\n", "\n"), path).replace("\n", "\r\n")
     if (start := _skip(text, 0)) == len(text):
         return text
     node = _node(text, start)
@@ -112,10 +108,6 @@ def remove(text: str, path: Sequence[str | int]) -> str:
     while len(ways) > 1 and len(ways[-1][0].members) == 1:
         ways.pop()
     return _without(text, *ways[-1])
-
-
-def _is_of_windows(text: str) -> bool:
-    return "\r\n" in text and text.count("\r\n") == text.count("\n")
 
 
 def _without(text: str, node: _Node, gone: _Member) -> str:

@@ -345,6 +345,22 @@ def test_a_file_with_the_line_ends_of_windows_keeps_them(home):
     assert config.read_bytes() == before
 
 
+def test_tables_and_instructions_have_the_line_ends_of_windows_if_their_file_has(home):
+    folder = home / ".codex"
+    folder.mkdir()
+    files = {"config.toml": b'model = "o"\r\n[mcp_servers.a]\r\ncommand = "b"\r\n'}
+    files["AGENTS.md"] = b"# Mine\r\n\r\nUse tabs.\r\n"
+    for name, before in files.items():
+        (folder / name).write_bytes(before)
+    out("codex", "--yes", "--instructions")
+    for name, before in files.items():
+        now = (folder / name).read_bytes()
+        assert len(now) > len(before)
+        assert now.count(b"\n") == now.count(b"\r\n")
+    out("codex", "--undo", "--yes")
+    assert {name: (folder / name).read_bytes() for name in files} == files
+
+
 def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home):
     config = home / ".openclaw" / "openclaw.json"
     config.parent.mkdir()
