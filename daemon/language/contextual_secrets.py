@@ -1,10 +1,9 @@
 """Secrets that only the words around them tell: a PIN, a passport's number, a password.
 
-Candidates are runs of digits and numbers near what names a secret, words behind what names a
-password, and tokens of mixed characters. Each is weighed by a logistic regression of its shape, of
-the naming words (`[secrets]` of the lexicon) before and behind it, by how near they stand, and of
-the words beside it. The weights of `contextual_secrets.toml` are fitted by
-`tests/benchmarks/fit_secrets.py`.
+Candidates are runs of digits, numbers of documents, tokens of mixed characters, and words behind
+what names a password. Each is weighed by a logistic regression of its shape, of the naming words
+(`[secrets]` of the lexicon) before and behind it, by how near they stand, and of the words beside
+it. The weights of `contextual_secrets.toml` are fitted by `tests/benchmarks/fit_secrets.py`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ _WEIGHTS: Final = Path(__file__).with_name("contextual_secrets.toml")
 # kept of it, so that a secret that stays is the greater fault.
 _THRESHOLD: Final = 0.2
 _IN_TALK: Final = -0.48
-# That of what nothing around it names.
-_UNNAMED: Final = 0.5
 _NEAR_WORDS: Final = 3
 # On either side; a text of nothing but names is read in good time.
 _MOST_NAMES: Final = 8
@@ -42,8 +39,7 @@ _MOST_COUNTED: Final = 4
 _MARK: Final = re.compile(r"\[\w[\w ]* removed\]")
 # What tells that a text names a secret at all.
 _NAMING: Final = frozenset({"pin", "password", "word", "login", "token", "person", "bank", "box"})
-_NAMED: Final = _NAMING | {"code", "entry"}
-_NAMING_IN_TALK: Final = _NAMED | {"act"}
+_NAMING_IN_TALK: Final = _NAMING | {"code", "entry"}
 
 # "The alarm code at the winding house": where it is valid says nothing else of it.
 _PLACED: Final = re.compile(
@@ -101,17 +97,17 @@ _OF_NUMBERS: Final = frozenset({
 
 def contextual_secrets(text: str, begin: int = 0, *, in_talk: bool = False) -> list[PossibleSecret]:
     """The secrets that the words around them tell, in order; of those at or behind `begin`."""
+    kinds = _NAMING_IN_TALK if in_talk else _NAMING
     names = names_in(text)
     # Most texts end here.
-    if not in_talk and _NAMING.isdisjoint([name.kind for name in names]):
+    if kinds.isdisjoint([name.kind for name in names]):
         return []
     least = _IN_TALK if in_talk else _THRESHOLD
     secrets = []
     for candidate, features, name in examined_candidates(text, names, in_talk=in_talk):
         weights = _weights()[candidate.kind]
         odds = math.fsum((weights["always"], *(weights.get(name, 0.0) for name in features)))
-        is_named = any(feature.partition(" ")[0] in _NAMED for feature in features)
-        if candidate.start >= begin and odds > (least if is_named else _UNNAMED):
+        if candidate.start >= begin and odds > least:
             secrets.append(PossibleSecret(*candidate[:3], name))
     return secrets
 
@@ -128,12 +124,12 @@ def examined_candidates(
         kinds = _NAMING
         names = [name._replace(kind="gate") if name.kind == "entry" else name for name in names]
     naming = [name for name in names if name.kind in kinds]
-    if not naming and not in_talk:
+    if not naming:
         return
     ends = [name.end for name in naming]
     names = [name for name in names if name.kind != "unlike" or not _is_place(text, name, ends)]
     surroundings = _Surroundings(text, names, marks)
-    for candidate in candidates(text, naming, anywhere=in_talk):
+    for candidate in candidates(text, naming):
         if not is_within(candidate.start, marks):
             features, nearest = surroundings.of(candidate)
             shape = _shape_of(text[candidate.start : candidate.end], candidate.kind)
@@ -186,8 +182,6 @@ class _Surroundings:
                     features.add(f"{kind} next")
         if nearest:
             features.add(f"nearest {nearest}")
-        if not features:
-            features.add("unnamed")
         before = text[max(0, start - _NEAR_WORDS * 5) : start]
         listed = before.rstrip()[-1:]
         marks = {

@@ -59,7 +59,6 @@ _SPOKEN: Final = re.compile(
     rf"(?i)(?<![\w'’-])(?:[a-z] )?{_SPOKEN_DIGIT}(?:[ ,-]{{1,2}}{_SPOKEN_DIGIT}){{2,15}}(?![\w'’-])"
 )
 _LONGEST_CODE: Final = 8
-_DIGIT: Final = re.compile("[0-9]")
 _LETTERS_BEFORE: Final = re.compile(r"([A-Z]{2,5}) ")
 # Words behind a naming word: "the password of the shared drive is", "password,", "password".
 _TELLS: Final = re.compile(
@@ -95,20 +94,10 @@ class PossibleSecret(NamedTuple):
     name: str = ""
 
 
-def candidates(text: str, naming: list[Name], *, anywhere: bool) -> Iterator[PossibleSecret]:
-    """What may be a secret near the naming words, in order and apart from each other.
-
-    With `anywhere`, tokens of letters and digits need no name near.
-    """
+def candidates(text: str, naming: list[Name]) -> Iterator[PossibleSecret]:
+    """What may be a secret near the naming words, in order and apart from each other."""
     found: list[PossibleSecret] = []
-    windows = [*_windows(text, naming)] if naming else []
-    if anywhere:
-        for match in _CANDIDATE.finditer(text):
-            is_token = match.lastgroup == "token" and _DIGIT.search(match["token"])
-            apart = not is_within(match.start(), windows)
-            if is_token and apart and not PLACEHOLDER.match(match["token"]):
-                found.append(PossibleSecret(*match.span("token"), "token"))
-    for start, end in windows:
+    for start, end in _windows(text, naming):
         for match in _CANDIDATE.finditer(text, start, end):
             kind = match.lastgroup or ""
             first, last = match.span(kind)

@@ -39,7 +39,7 @@ _MOST_CHATS, _LONGEST = 1_500, 1_500
 _FOLDS = 4
 # A word beside a candidate counts if so many have it.
 _BESIDE, _LEAST = re.compile("[<>]"), 5
-_EXAMPLES = ("turns", "homes", "work")
+_EXAMPLES = ("turns", "homes", "work", "identifiers")
 _THRESHOLDS = (-1.0, -0.7, -0.4, 0.0, 0.4)
 _LEAST_WEIGHT = 0.15
 _WORTH_READING = re.compile(r"\d{3}|[a-z][A-Z]|[!#$%&*]\w|passw|login|code|token|key")
