@@ -3,9 +3,9 @@
     python tests/benchmarks/secrets_quality.py [FILE…]
 
 `fit_secrets.py` fits the weights on `turns`, `homes`, `work` and `identifiers` of `data/secrets`.
-`unseen` and
-`unseen_hard` were written by people who did not know the program; the latter were asked to make it
-as hard as they could: a harmless number stands where a secret could, a secret is named by nothing.
+`unseen` and `unseen_hard` were written by people who did not know the program; the latter were
+asked to make it as hard as they could: a harmless number stands where a secret could, a secret is
+named by nothing.
 """
 
 import json
