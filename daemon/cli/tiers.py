@@ -36,7 +36,10 @@ def _hot(args: Args, client: Caller) -> Shown | None:
         client.call("DELETE /api/hot/{key}", key=key, name=name)
         return _hot_changed(client, f"removed {name} from {key}", database)
     if args.rebuild:
+        section = client.call("GET /api/hot/section")
         rebuilt = client.call("POST /api/hot/rebuild")
+        if not section["written"]:
+            return "wrote the state files; `thermocline workspace --add-section` adds MEMORY.md"
         return worded("wrote {output} ({size_bytes:size} of {max_bytes:size})", rebuilt)
     if args.json:
         show_json(client.call("GET /api/hot")["state"])

@@ -47,6 +47,7 @@ def test_the_section_is_taken_out_for_good_until_it_is_wanted_again(call, shared
     wait_until(lambda: BEGIN in path.read_text(), "the section is there")
     path.write_text(path.read_text() + "\nBehind it.\n")
     assert "taken out" in shell.out("workspace", "--remove-section")
+    assert "--add-section" in shell.out("hot", "--rebuild")
     assert path.read_text() == f"{MINE}\n\nBehind it.\n"
     call.ok("PUT", "/api/hot/lesson", {"text": "cut once"})
     call.ok("POST", "/api/hot/rebuild")
