@@ -174,6 +174,8 @@ def _replaces(older: Facets, newer: Facets) -> str:
         return _moved(older, newer) or _bare_value(older, newer)
     if successor := _succeeded(older, newer, shared):
         return successor
+    if opposite := _turned(older, newer, shared):
+        return opposite
     if _other_modifier(older, newer, shared):
         return ""
     return (
@@ -397,6 +399,16 @@ def _kinds(facets: Facets) -> set[str]:
     kinds = set(facets.values)
     letters = any(value[:1].isalpha() for value in facets.values.get("number", ()))
     return kinds | {"name"} if facets.names or letters else kinds
+
+
+def _turned(older: Facets, newer: Facets, shared: frozenset[str]) -> str:
+    """The reason if the newer turns a thing into its opposite: "switched to a light theme"."""
+    for noun in older.modifiers.keys() & newer.modifiers.keys() & shared if newer.changes else ():
+        one, other = older.modifiers[noun], newer.modifiers[noun]
+        turns = any({one, other} == set(map(stem_of, pair)) for pair in pairs("opposite_states"))
+        if turns and _rest(older, shared) == [one]:
+            return f"the opposite of '{older.topics[one]} {older.topics[noun]}'"
+    return ""
 
 
 def _other_modifier(older: Facets, newer: Facets, shared: frozenset[str]) -> bool:
