@@ -172,10 +172,8 @@ def _replaces(older: Facets, newer: Facets) -> str:
         return state
     if not shared:
         return _moved(older, newer) or _bare_value(older, newer)
-    if successor := _succeeded(older, newer, shared):
-        return successor
-    if opposite := _turned(older, newer, shared):
-        return opposite
+    if reason := _succeeded(older, newer, shared) or _turned(older, newer, shared):
+        return reason
     if _other_modifier(older, newer, shared):
         return ""
     return (
