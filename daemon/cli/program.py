@@ -44,8 +44,9 @@ def main() -> int:
         from .main import main as run_verb  # noqa: PLC0415 - the long way, with help and errors
 
         code = run_verb()
-        # A client takes 2 of a hook for a veto: the agent must not go on.
-        return 1 if verb == "hook" and code else code
+        # A client takes 2 of a hook for a veto: the agent must not go on. No event has --project.
+        is_event = verb == "hook" and not any(word.startswith("--project") for word in words)
+        return 1 if is_event and code else code
     socket, agent = values.get("--socket"), values.get("--agent-id")
     if verb == "hook":
         from .hook import handle  # noqa: PLC0415 - one of the two

@@ -273,6 +273,8 @@ def test_a_wrong_option_is_no_reason_to_stop_the_agent(agent):
     agent.process = True
     # A client takes 2 for a veto.
     assert agent.hook(b"{}", "--bogus").returncode == 1
+    for words in (("--project", "maybe"), ("--project=maybe",)):
+        assert agent.hook(b"", *words).returncode == 2
 
 
 def test_a_project_is_switched_off_and_on(call, agent, tmp_path):
