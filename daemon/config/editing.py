@@ -127,6 +127,9 @@ def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
             faults.append(Fault(layer.name, key, "a name with a leading underscore is a comment"))
         else:
             for inner, leaf in _leaves_of(path, value):
+                if _has_members(inner) and leaf == ():
+                    text = "an empty object changes nothing; unset the key to remove its entries"
+                    faults.append(Fault(layer.name, dotted(inner), text))
                 document = _put(document, inner, leaf)
     return Layer(layer.name, document), faults
 
@@ -156,14 +159,18 @@ def owners_keys(change: ConfigChange) -> list[str]:
 
 
 def _leaves_of(path: KeyPath, value: Json) -> Iterator[tuple[KeyPath, Json]]:
-    """The values to set: those in an object where the tree has a section or a map."""
-    kind = type_at(path)
-    if isinstance(value, dict) and (is_section(kind) or getattr(kind, "__origin__", None) is dict):
+    """The values to set: those in an object, if not empty, where the tree has a section or a map."""
+    if isinstance(value, dict) and value and _has_members(path):
         for name, inner in value.items():
             yield from _leaves_of((*path, name), inner)
     else:
         # Parsed as a file's text is.
         yield path, parse(json.dumps(value))
+
+
+def _has_members(path: KeyPath) -> bool:
+    kind = type_at(path)
+    return is_section(kind) or getattr(kind, "__origin__", None) is dict
 
 
 def _put(pairs: Json, path: KeyPath, value: Json) -> Pairs:

@@ -91,6 +91,8 @@ def test_a_wrong_change_is_refused_as_a_whole(layered):
         (several, "hot.max_bytes: expected an integer 512"),
         (several, "recall.limit: expected an integer 1 to 100"),
         ({"set": {"hot.max_byte": 1000}}, "did you mean hot.max_bytes?"),
+        ({"set": {"agents": {}}}, "agents: an empty object changes nothing; unset the key"),
+        ({"set": {"recall": {"limit": 3, "synonyms": {}}}}, "recall.synonyms: an empty object"),
         ({"unset": ["nothing"]}, "nothing: unknown key"),
         ({"set": {"config.check_seconds": 1}}, "is given by --set of the daemon's command line"),
         ({"sets": {}}, "sets"),

@@ -63,6 +63,7 @@ def test_a_wrong_change_is_refused_with_exit_2_and_writes_nothing(run, user_file
     capsys.readouterr()
     for arguments in (
         ("--set", "hot.max_bytes=1"), ("--set", "nonsense"), ("--unset", "hot.max_byte"),
+        ("--set", "agents={}"),
         ("--check", "--set", "hot.max_bytes=1"), ("--check", "--unset", "hot.max_bytes"),
         *(("--set", f"sync.url=http://{host}") for host in hosts),
     ):  # fmt: skip
