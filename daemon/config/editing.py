@@ -159,7 +159,7 @@ def owners_keys(change: ConfigChange) -> list[str]:
 
 
 def _leaves_of(path: KeyPath, value: Json) -> Iterator[tuple[KeyPath, Json]]:
-    """The values to set: those in an object, if not empty, where the tree has a section or a map."""
+    """The values to set: those in a non-empty object where the tree has a section or a map."""
     if isinstance(value, dict) and value and _has_members(path):
         for name, inner in value.items():
             yield from _leaves_of((*path, name), inner)
