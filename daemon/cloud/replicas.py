@@ -221,20 +221,20 @@ class Replicas:
 
         The first error is raised once all were asked.
         """
-        asked: dict[Account, T] = {}
+        answers: dict[Account, T] = {}
         errors = []
         for name in (agent, *others):
             try:
                 account = await self._accounts.read(name)
-                if account is None or account in asked:
+                if account is None or account in answers:
                     continue
                 if name == agent or (await self._local(name).cursor()).epoch:
-                    asked[account] = await self.ask(name, question)
+                    answers[account] = await self.ask(name, question)
             except ThermoclineError as error:
                 errors.append(error)
         if errors:
             raise errors[0]
-        return [*asked.values()]
+        return [*answers.values()]
 
     async def remote(self, agent: str, account: Account | None = None) -> Remote:
         """The database of an agent, or of an account, as it is, for its keys.

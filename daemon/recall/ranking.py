@@ -114,12 +114,12 @@ def _with_repeats(
     bags = [frozenset(entries[at].terms.split()) for _, _, _, at in order]
     spread = Counter(chain.from_iterable(bags))
     worth = {term: math.log1p(len(bags) / count) for term, count in spread.items()}
-    told: set[str] = set()
+    shown_terms: set[str] = set()
     for place, bag in zip(order, bags, strict=True):
         relevance, created_at, key, at = place
-        repeated = math.fsum(map(worth.__getitem__, bag & told))
+        repeated = math.fsum(map(worth.__getitem__, bag & shown_terms))
         whole = math.fsum(map(worth.__getitem__, bag))
-        told |= bag
+        shown_terms |= bag
         if not replacing.get(at) and repeated > _REPEATED * whole:
             relevance = round(_YIELDS * relevance, _PLACES)
         yield relevance, created_at, key, at
@@ -132,19 +132,19 @@ def _with_repeated_questions(
     sure: Callable[[int], bool],
 ) -> Iterator[_Place]:
     """The best candidates, those that only repeat the question behind the first sure answer."""
-    asked = {at for _, _, _, at in order if _repeats_question(entries[at], signals)}
-    answers = (relevance for relevance, _, _, at in order if asked and sure(at))
+    questions = {at for _, _, _, at in order if _repeats_question(entries[at], signals)}
+    answers = (relevance for relevance, _, _, at in order if questions and sure(at))
     most = round(max(answers, default=math.inf) - _STEP, _PLACES)
     for relevance, created_at, key, at in order:
-        yield min(relevance, most) if at in asked else relevance, created_at, key, at
+        yield min(relevance, most) if at in questions else relevance, created_at, key, at
 
 
 def _repeats_question(entry: Candidate, signals: Signals) -> bool:
     """Whether it has the words of a question, but not its answer: episodes, and equal questions."""
-    asked, little = signals.asked, little_terms()
+    query_terms, little = signals.query_terms, little_terms()
     return entry.is_question and (
         entry.source is EPISODES
-        or all(term in asked or term in little for term in entry.terms.split())
+        or all(term in query_terms or term in little for term in entry.terms.split())
     )
 
 

@@ -75,7 +75,7 @@ class Signals(msgspec.Struct, frozen=True):
         bm25: the BM25 of each entry's own words, as a share of the best.
         met: for each entry, the words of the question that it has, with what they are met by: ""
             for the word itself, else the code of a concept or date.
-        asked: the terms and codes of the question's words.
+        query_terms: the terms and codes of the question's words.
         decisive: the words of the question without which nothing surely answers: who somebody is
             ("sister"), and long numbers.
         secret: whether it asks for a password or the like.
@@ -90,7 +90,7 @@ class Signals(msgspec.Struct, frozen=True):
     relevance: Sequence[float]
     bm25: Sequence[float]
     met: Sequence[Mapping[str, str]]
-    asked: frozenset[str]
+    query_terms: frozenset[str]
     decisive: frozenset[str]
     secret: bool
     wants: Wanted
@@ -148,13 +148,13 @@ def measure(
     best = max(scores.own, default=0.0) or 1.0
     texts = [word.text for word in query.words if not word.is_grammar]
     telling = 0 if query.of_time else different_words(texts)
-    asked = frozenset(label for word in query.words for label in (word.term, *word.codes))
+    query_terms = frozenset(label for word in query.words for label in (word.term, *word.codes))
     return Signals(
         columns,
         sums,
         [own / best for own in scores.own],
         scores.met,
-        asked,
+        query_terms,
         _decisive(query),
         any(name.kind in _SECRETS for name in names_in(" ".join(query.telling))),
         query.wants,

@@ -203,7 +203,7 @@ class Statements:
             # "Filip borrowed my trimmer" is no news of "I owe Marcos 100 euros".
             return True
         lacks = not met[older].keys() <= met[newer].keys()
-        is_subject = shared <= self._signals.asked and len(met[newer]) < 2
+        is_subject = shared <= self._signals.query_terms and len(met[newer]) < 2
         if lacks and is_subject and not any(met[newer].values()):
             # "Ada lives in Bonn now" is no news of "Ada is allergic to nuts".
             return not self._alternatives(older, newer)
@@ -221,11 +221,11 @@ class Statements:
 
     def _alternatives(self, older: int, newer: int) -> frozenset[str]:
         """The classes of which both have a member; asked for the plumber, no electrician is one."""
-        asked = self._signals.asked
+        query_terms = self._signals.query_terms
         return frozenset(
             code
             for code in self._members_of(older) & self._bags[newer]
-            if code in asked or chr(ord(code) & ~1) not in asked
+            if code in query_terms or chr(ord(code) & ~1) not in query_terms
         )
 
     def _shared(self, older: int, newer: int) -> frozenset[str]:
@@ -243,7 +243,7 @@ class Statements:
         """
         met, followers = self._signals.met, self._followers_of(older)
         weights, shared = self._weights_of(older), self._shared(older, newer)
-        beyond = (topic for topic in shared - self._signals.asked if topic < _FIRST)
+        beyond = (topic for topic in shared - self._signals.query_terms if topic < _FIRST)
         bags = self._bags[older], self._bags[newer]
         return {
             "always": 1.0,

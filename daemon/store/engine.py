@@ -327,7 +327,7 @@ def _connect_reader(path: Path, inode: int | None) -> sqlite3.Connection:
     """A reading connection to the file that the writer has open, and to no other of its name.
 
     To SQLite another file is another database, whose first connection empties the index of the
-    log: the one that the open connections have mapped, which ends the process (SIGBUS).
+    log. The open connections have that mapped, and the process would end (SIGBUS).
 
     Raises:
         Unavailable: the file was removed or replaced; `AgentStore.check_files` restores it.

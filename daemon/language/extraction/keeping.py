@@ -71,15 +71,15 @@ _OF_THE_MOMENT: Final = frozenset(
 )
 
 
-def is_worth_keeping(text: str, told: Collection[Signal], *, answers: bool) -> bool:
+def is_worth_keeping(text: str, cue_signals: Collection[Signal], *, answers: bool) -> bool:
     """Whether what a user says is a fact that holds beyond the moment; see `signals`."""
-    return weight(text, told, answers=answers) > 0.0
+    return weight(text, cue_signals, answers=answers) > 0.0
 
 
-def weight(text: str, told: Collection[Signal], *, answers: bool) -> float:
+def weight(text: str, cue_signals: Collection[Signal], *, answers: bool) -> float:
     """How much speaks for keeping what a user says, less what speaks against; see `signals`."""
     said = said_in(text, answers=answers)
-    return _weight(signals(text, told, answers=answers), said)
+    return _weight(signals(text, cue_signals, answers=answers), said)
 
 
 def is_passing(text: str) -> bool:
@@ -89,16 +89,16 @@ def is_passing(text: str) -> bool:
     return (is_momentary or "leaves" in names) and _weight(names, text) < _PASSING
 
 
-def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[str]:
+def signals(text: str, cue_signals: Collection[Signal], *, answers: bool) -> frozenset[str]:
     """The names of the signals that a sentence has.
 
     Args:
         text: the sentence as it was said, behind the question that it `answers`.
-        told: what `cues.signals_of` says of it.
+        cue_signals: what `cues.signals_of` says of it.
         answers: whether it begins with the question that it answers.
     """
     answer = said_in(text, answers=answers)
-    asked = text[: -len(answer)].rstrip("?？ ")
+    question = text[: -len(answer)].rstrip("?？ ")
     folded = fold(answer)
     tokens = WORD.findall(folded)
     content = content_words(answer)
@@ -108,8 +108,8 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
     names = set(_phrases().names_in(folded))
     # "Use the other one instead" is no request of the moment; a correction is what it says.
     stands = is_standing_statement(text)
-    left_out = {"correction", "request" if "decision" in told or stands else ""}
-    names |= {f"is_{signal}" for signal in told if signal not in left_out}
+    left_out = {"correction", "request" if "decision" in cue_signals or stands else ""}
+    names |= {f"is_{signal}" for signal in cue_signals if signal not in left_out}
     if content > _FEW and _from_now_on().search(folded):
         names.discard("now")
     # "Your birthday is on 5 May, right? Yes": the yes confirms what the question says.
@@ -133,7 +133,7 @@ def signals(text: str, told: Collection[Signal], *, answers: bool) -> frozenset[
         "code": _is_machine_text(answer),
         "unreal": says("unreal", text) or says("supposed", text),
         # "How is it going? Badly" tells of the moment only.
-        "status": answers and says("status", asked) and not has_number(answer),
+        "status": answers and says("status", question) and not has_number(answer),
     }
     names |= {name for name, holds in measures.items() if holds}
     return _together(names, ends_in_content=bool(tokens and content_words(tokens[-1])))

@@ -172,17 +172,17 @@ def _introduces(item: Item) -> bool:
 
 
 def _decides(text: str) -> bool:
-    told = signals_of(text)
+    signals = signals_of(text)
     if utf8_bytes(text) <= _LEAST_BULLET_BYTES:
-        return bool(told & _SAID) and "question" not in told
-    return _DECISION.search(text) is not None or bool(told & (_SAID | {"solution"}))
+        return bool(signals & _SAID) and "question" not in signals
+    return _DECISION.search(text) is not None or bool(signals & (_SAID | {"solution"}))
 
 
 def _is_on_a_day(text: str) -> bool:
-    told = signals_of(text)
+    signals = signals_of(text)
     return (
-        "question" not in told
-        and is_worth_keeping(text, told, answers=False)
+        "question" not in signals
+        and is_worth_keeping(text, signals, answers=False)
         and bool(find_dates(text, None, UTC))
     )
 

@@ -55,15 +55,15 @@ def passages(
     """
     statements = {(item.place, item.original): item for item in kept}
     passage = _Passage()
-    asked: SpokenSentence | None = None
+    remark: SpokenSentence | None = None
     for sentence in transcript:
         statement = statements.get((sentence.place, sentence.original))
         if statement is not None or _is_context(sentence):
             if passage.ends_before(statement or sentence):
                 yield from passage.joined()
                 passage = _Passage()
-            passage.add(statement or sentence, asked, is_kept=statement is not None)
-        asked = sentence if sentence.role == "agent" else asked
+            passage.add(statement or sentence, remark, is_kept=statement is not None)
+        remark = sentence if sentence.role == "agent" else remark
     yield from passage.joined()
 
 
@@ -105,9 +105,9 @@ class _Passage:
         """The passage, if anything of it is kept and says what it is about."""
         if not self.kept:
             return
-        told = self._told()
-        first, whole = told[0], told[0]
-        for before, sentence in pairwise(told):
+        stated = self._stated()
+        first, whole = stated[0], stated[0]
+        for before, sentence in pairwise(stated):
             # What stands on both sides of what was left out was not said in one breath.
             adjoins = sentence.breath - before.breath in {0, 1}
             following = replace(sentence, breath=sentence.breath * adjoins)
@@ -121,26 +121,26 @@ class _Passage:
         takes_up = not first.answers and says("replies", first.text)
         if not (takes_up and asks) and not self._says_enough():
             return
-        alone = len(told) == 1
+        alone = len(stated) == 1
         points = alone and not begins_with_pronoun(first.text)
         if remark and takes_up and (asks or points) and _is_remark(remark):
             yield continued(replace(whole, text=remark.text, original=remark.original), whole)
         elif not alone or _stands_alone(first):
             yield whole
 
-    def _told(self) -> list[SpokenSentence]:
+    def _stated(self) -> list[SpokenSentence]:
         """Its sentences without those that are neither kept nor say what the next is about."""
-        told: list[SpokenSentence] = []
+        stated: list[SpokenSentence] = []
         for sentence in reversed(self.sentences):
             ends = _has_value(sentence) and "question" not in sentence.signals
-            leads = told and (_names_subject(sentence) or not _stands_alone(told[-1]))
+            leads = stated and (_names_subject(sentence) or not _stands_alone(stated[-1]))
             if (
                 sentence in self._sure
                 or leads
-                or (ends and not (told or is_passing(sentence.original)))
+                or (ends and not (stated or is_passing(sentence.original)))
             ):
-                told.append(sentence)
-        return told[::-1]
+                stated.append(sentence)
+        return stated[::-1]
 
     def _says_enough(self) -> bool:
         """Whether its statements together are worth more than each of them has to be."""

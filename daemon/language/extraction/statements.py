@@ -212,11 +212,11 @@ class _Talk:
         return statement
 
 
-def _goes_on(asked: SpokenSentence, bare: SpokenSentence, following: SpokenSentence) -> bool:
+def _goes_on(question: SpokenSentence, bare: SpokenSentence, following: SpokenSentence) -> bool:
     """Whether a few words say what the bare answer to a question before them leaves open."""
     is_open = following.signals <= {"claim"} and not is_passing(following.original)
     is_open = is_open and _is_short(following, _SHORT_ANSWER) and not denies(following.original)
-    return is_open and is_bare_answer(bare.original[len(asked.original) :].strip())
+    return is_open and is_bare_answer(bare.original[len(question.original) :].strip())
 
 
 def is_taken_up(sentence: str) -> bool:
@@ -350,9 +350,9 @@ def _same_speaker(statement: SpokenSentence, other: SpokenSentence) -> bool:
 
 def _answers(question: SpokenSentence, answer: SpokenSentence) -> bool:
     """Whether a statement means little without the question right before it."""
-    asked = words(question.original)
+    question_words = words(question.original)
     # "Who?" says nothing of what its answer is about.
-    unrelated = len(asked) == 1 and cue("asks_name").any_in(asked[0])
+    unrelated = len(question_words) == 1 and cue("asks_name").any_in(question_words[0])
     # A turn between them was the answer, which is not to be kept.
     unrelated |= answer.place - question.place > 1
     if "question" not in question.signals or unrelated or answer.signals & {"question", "solution"}:

@@ -39,8 +39,8 @@ def with_problems(
         by_agent = statement.role == "agent"
         about = _content(statement.text)
         named = [text for text in problems if about & _content(text)]
-        asked = _asked_before(statement, transcript) if by_agent else []
-        solved = (named or problems or asked)[-1:]
+        questions = _asked_before(statement, transcript) if by_agent else []
+        solved = (named or problems or questions)[-1:]
         text = statement.text
         if solved and (by_agent or not named):
             text = f"{solved[0]} → {text}"
@@ -62,9 +62,9 @@ def _asked_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence
     before = [
         item for item in transcript if item.place == statement.place - 1 and item.role == "user"
     ]
-    asked = [
+    questions = [
         item.text.rstrip("?？")
         for item in before
         if not item.signals & {"greeting", "preference"} and not tells_what_lasts(item.original)
     ]
-    return [shortened(text, _PROBLEM_BYTES) for text in asked[-1:]]
+    return [shortened(text, _PROBLEM_BYTES) for text in questions[-1:]]

@@ -149,7 +149,7 @@ _CURRENT: Final = (
 
 
 class Inserted(msgspec.Struct, frozen=True):
-    """A new memory, and those that it replaces, as they were before; or one that `is_known`."""
+    """A new memory, or a known one, and those that it replaces, as they were before."""
 
     memory: Memory
     superseded: tuple[Memory, ...] = ()
