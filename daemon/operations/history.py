@@ -371,6 +371,10 @@ def _kind(name: str) -> Kind:
     return KINDS[name]
 
 
+# Names in the hint about an unknown row, from the latest versions.
+_LATEST: Final = 100
+_NAMED: Final = 10
+
 # What callers name a row by, apart from its id.
 _RESOLVED: Final[Mapping[str, Callable[[sqlite3.Connection, str], str]]] = {
     entity_rows.KIND.name: lambda db, name: canonical(db, name_key(name)),
@@ -390,7 +394,14 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
             raise NotFound(text, field="id") from error
     resolved = _RESOLVED[kind.name](db, key) if kind.name in _RESOLVED else key
     if kind.load(db, resolved) is None:
-        raise NotFound(f"no {kind.name} is called '{key}'", field="id")
+        noun = "entry of the hot state" if kind is KINDS["hot"] else kind.name
+        known = dict.fromkeys(version.id for version in history.latest(db, _LATEST, kind.name))
+        hint = f"earlier versions are kept of {', '.join([*known][:_NAMED])}"
+        raise NotFound(
+            f"no {noun} is called '{key}'",
+            field="id",
+            hint=hint if known else f"no earlier version of any {noun} is kept yet",
+        )
     return resolved
 
 

@@ -90,6 +90,11 @@ def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call):
     assert [one["id"] for one in latest] == ["identity/agent_name"]
     undo(call, kind="hot", id="identity/agent_name")
     assert call.ok("GET", "/api/hot")["state"]["identity"]["agent_name"] == "Nova"
+    wrong = call("POST", "/api/undo", {"kind": "hot", "id": "lesson"}).body["error"]
+    assert wrong["message"] == "no entry of the hot state is called 'lesson'"
+    assert wrong["hint"] == "earlier versions are kept of identity/agent_name"
+    none = call("POST", "/api/undo", {"kind": "note", "id": "lesson"}).body["error"]
+    assert none["hint"] == "no earlier version of any note is kept yet"
 
 
 def test_undoing_a_merge_from_either_side_parts_the_two(call):
