@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from ..errors import InvalidInput
 from ..language.standing import is_standing_statement
-from ..memory.checks import CATEGORY_CHARS, check_category, check_text
+from ..memory.checks import CATEGORY_CHARS, check_category, check_text, filed_category
 from ..memory.front_matter import front_matter
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, Memory
@@ -22,6 +23,8 @@ _FENCE: Final = re.compile(r"(```|~~~)")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 # The first and last lines of EvoClaw's pages and ours.
 _GENERATED: Final = re.compile(r"\*(Generated: |Written by |Auto-?generated|This file)[^*]*\*")
+# The daemon writes a lesson or memory of the hot state with its category.
+_MARKED: Final = re.compile(r"\*\*\[([^]\n]+)\]\*\*\s+(\S.*)", re.DOTALL)
 _LEVELS: Final = 3
 _SEGMENT: Final = 64
 
@@ -30,15 +33,16 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
     """The memories in a page outside the daemon's section, and a line for each fault.
 
     Each bullet and each paragraph is one memory, with the lines that continue it. Headings below
-    the title make its category. Ids derive from the text alone: reading the page again, or
-    reordered, gives the same memories.
+    the title make its category, unless it has a mark such as `**[home/gate]**`. Ids derive from the
+    text alone: reading the page again, or reordered, gives the same memories.
     """
     memories: dict[str, Memory] = {}
     faults: list[str] = []
-    for number, category, statement in statements(text):
-        if _GENERATED.fullmatch(statement):
+    for number, heading, line in statements(text):
+        if _GENERATED.fullmatch(line):
             faults.append(f"line {number}: a generated note about the page")
             continue
+        category, statement = _unmarked(heading, line)
         try:
             check_text(statement)
         except InvalidInput as error:
@@ -97,6 +101,13 @@ def statements(page: str) -> Iterator[tuple[int, str, str]]:
             begun = begun if lines else number
             lines.append(bare[bullet.end() :] if bullet else bare)
     yield from finished()
+
+
+def _unmarked(category: str, statement: str) -> tuple[str, str]:
+    if marked := _MARKED.fullmatch(statement):
+        with suppress(InvalidInput):
+            return filed_category(marked[1]), marked[2]
+    return category, statement
 
 
 def _category(headings: list[tuple[int, str]]) -> str:

@@ -23,7 +23,15 @@ from ..memory.scoring import DAY
 from ..runtime import atomic
 from ..store import apply
 from ..store.engine import LARGEST
-from ..store.records.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
+from ..store.records.documents import (
+    HOT_FILE,
+    MARKDOWN_FILE,
+    METRICS_FILE,
+    STORED_METRICS,
+    TREE_FILE,
+    WARM_FILE,
+    render,
+)
 from ..store.records.similar import find_same
 from . import memory_md, tier_files, warm_file
 from .intake import THERE, ImportReport, Intake
@@ -93,7 +101,14 @@ def take(
         entries = intake.rows(rows, is_export=True)
     elif format_ == "memory-md":
         memories, faults = memory_md.parse(_text(content), written_at)
-        new = [memory for memory in memories if find_same(tx.db, memory.text, tx.now) is None]
+        ours = render(tx.db, ["hot"], tx.now, tx.rules)[MARKDOWN_FILE]
+        shown_now = {(memory.id, memory.category) for memory in memory_md.parse(ours, 0)[0]}
+        new = [
+            memory
+            for memory in memories
+            if (memory.id, memory.category) not in shown_now
+            and find_same(tx.db, memory.text, tx.now) is None
+        ]
         intake.skip(THERE, len(memories) - len(new))
         intake.memories(new, editable=frozenset())
         intake.report.note(shown, *faults)

@@ -68,6 +68,40 @@ def test_an_edit_within_a_section_that_goes_is_kept_as_a_copy(call, shared_daemo
     assert "measure thrice" in copy.read_text()
 
 
+def test_of_an_edited_section_only_what_is_new_is_imported(call, shared_daemon):
+    path = begun(shared_daemon, call)
+    shell = Shell(call.path, call.agent)
+    call.store("The gate code is 4711", category="home/gate", pinned=True)
+    for key, value in (
+        ("lesson", {"text": "measure twice", "category": "craft"}),
+        ("task", {"text": "paint the fence"}),
+        ("event", {"text": "moved in"}),
+        ("identity", {"agent_name": "Nova"}),
+        ("project", {"name": "Harbour", "description": "a marina", "status": "active"}),
+    ):
+        call.ok("PUT", f"/api/hot/{key}", value)
+    marks = ("4711", "**[craft]** measure twice", "fence", "moved in", "Nova", "marina")
+    wait_until(lambda: all(mark in path.read_text() for mark in marks), "the section is there")
+    edited = "**[craft]** measure twice\n- **[craft/wood]** measure thrice\n- cut"
+    path.write_text(path.read_text().replace(marks[1], edited))
+    call.ok("PUT", "/api/hot/identity", {"colour": "red"})
+    wait_until(lambda: [*path.parent.glob("MEMORY.md.changed-*")], "it is set aside")
+    [copy] = path.parent.glob("MEMORY.md.changed-*")
+    assert "measure thrice" in copy.read_text()
+    # A memory that has left the page since is known too.
+    key = shell.json("list")["results"][0]["id"]
+    shell.run("update", key, "--no-pin")
+    taken = shell.json("import", str(copy))
+    assert (taken["stored"]["memory"], taken["skipped"]) == (2, {"already there": 6})
+    listed = {(row["category"], row["text"]) for row in shell.json("list")["results"]}
+    assert listed == {
+        ("home/gate", "The gate code is 4711"),
+        ("craft/wood", "measure thrice"),
+        ("critical_lessons", "cut"),
+    }
+    assert shell.json("import", str(copy))["stored"] == {}
+
+
 def test_uninstalling_takes_the_section_out(make_daemon, calls_of, tmp_path, monkeypatch):
     # No systemd stops this daemon, which would write it again.
     daemon = make_daemon("--set=store.state_file_check_seconds=3600").start()
