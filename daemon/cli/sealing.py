@@ -34,7 +34,7 @@ key, what the replica holds is lost: nobody can help."""
 
 def _seal(args: Args, client: Caller) -> Shown | None:
     status = client.call("GET /api/seal")
-    unused = "nothing is replicated yet: sealing begins when sync.url names a replica"
+    unused = "nothing is replicated yet: sealing begins with a replica (see thermocline sync)"
     file = args.recovery_key_file
     if not args.recovery and (status["on"] and status["keys"]):
         refuse(file is not None, "it is sealed already: --recovery makes another recovery key")

@@ -185,7 +185,7 @@ def _sync_rows(status: Answer) -> Iterator[tuple[str, str]]:
 
 def _replica(status: Answer) -> str:
     if status["replica"] == "none":
-        return "none: set sync.url to replicate"
+        return worded("none: set {configured_by} to replicate", status)
     if status["replica"] == "unknown":
         unusable = "the configured database cannot be used"
         return unusable if status.get("message") else "not checked yet"

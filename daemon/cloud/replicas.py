@@ -48,7 +48,10 @@ _LOOK_SECONDS: Final = 5.0
 # The same while searching for agents, or while closed ones have unsent rows.
 _BUSY_SECONDS: Final = 1.0
 _ROUNDS: Final = 100
-_SET_URL: Final = "set sync.url to libsql://…, https://… or file:/path/on/another/disk"
+_WAYS_OUT: Final = {
+    "sync.url": "set sync.url to libsql://…, https://… or file:/path/on/another/disk",
+    "cold.backend": "set cold.backend to turso or file",
+}
 
 # From an agent's id, folder and workspace; None: not replicated. Runs on a thread.
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
@@ -243,7 +246,7 @@ class Replicas:
         """
         account = account or await self._accounts.read(agent)
         if account is None:
-            raise NotFound(f"'{agent}' is not replicated: no replica is configured", hint=_SET_URL)
+            raise self._not_replicated(agent)
         return (await self._databases.get(account)).remote
 
     async def restart(self) -> None:
@@ -279,8 +282,10 @@ class Replicas:
         elif error is not None:
             status = ReplicationStatus(replica="unknown", phase="stopped")
         else:
-            is_none = known is not None and known.account is None
-            status = ReplicationStatus(replica="none" if is_none else "unknown")
+            status = ReplicationStatus(replica="unknown")
+            if known is not None and known.account is None:
+                key = self._settings().key_to_replicate
+                status = ReplicationStatus(replica="none", configured_by=key)
         if error is None or status.error:
             return status
         return msgspec.structs.replace(
@@ -357,10 +362,14 @@ class Replicas:
         )
         self._problems.report("device_copied", before, text, lasting=False)
 
+    def _not_replicated(self, agent: str) -> NotFound:
+        hint = _WAYS_OUT[self._settings().key_to_replicate]
+        return NotFound(f"'{agent}' is not replicated: no replica is configured", hint=hint)
+
     async def _needed(self, agent: str) -> Loop:
         loop = await self._start(agent)
         if loop is None:
-            raise NotFound(f"'{agent}' is not replicated: no replica is configured", hint=_SET_URL)
+            raise self._not_replicated(agent)
         return loop
 
     async def _start(self, agent: str) -> Loop | None:

@@ -437,6 +437,11 @@ class Settings(Rules, frozen=True, kw_only=True):
         return self.cold.backend != "none"
 
     @property
+    def key_to_replicate(self) -> str:
+        """The key to set where an agent has no replica."""
+        return "sync.url" if self.replicates else "cold.backend"
+
+    @property
     def replicates_notes(self) -> bool:
         """Whether a replica gets the notes of the workspace too."""
         return self.sync.workspace and self.replicates

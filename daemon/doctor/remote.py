@@ -73,7 +73,7 @@ def replica(context: DeviceContext) -> Iterator[CheckResult]:
     except ThermoclineError:
         return  # The check of the token says it.
     if account is None:
-        fix = "thermocline config --set sync.url=…"
+        fix = f"thermocline config --set {context.settings.key_to_replicate}=…"
         yield warning("nothing is replicated: this disk is the only copy", fix)
     elif account.kind == "file":
         yield _on_disk(Path(account.url.removeprefix("file:")), context.state_dir)

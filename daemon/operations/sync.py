@@ -264,7 +264,8 @@ async def account_of(scope: Scope, url: str | None, token: str | None) -> Accoun
     account = await another(scope, url, token) or await scope.daemon.replicas.account(scope.agent)
     if account is None:
         raise NotFound(
-            f"'{scope.agent}' is not replicated", hint="name a database, or set sync.url"
+            f"'{scope.agent}' is not replicated",
+            hint=f"name a database, or set {scope.settings.key_to_replicate}",
         )
     return account
 

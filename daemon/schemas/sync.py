@@ -89,7 +89,7 @@ class ReplicationStatus(Struct, frozen=True, kw_only=True):
     Attributes:
         replica: `turso`, `file`, `none`, or `unknown` if the configured one cannot be used, or was
             not looked up yet.
-        configured_by: the setting or file that names it.
+        configured_by: the setting or file that names it; without a replica, the setting to change.
         seal_epoch: that of the key with which rows are sealed; 0: the replica is not sealed. The
             views in EvoClaw's shapes are empty in a sealed one.
         unsealed: whether the replica still has rows from before it was sealed; the device that

@@ -21,6 +21,17 @@ def shell(sqld: Any, make_daemon: Callable[..., Any]) -> Shell:
     return Shell(make_daemon(*words).start().socket)
 
 
+def test_the_remedy_names_the_setting_that_switches_replication_off(make_daemon, tmp_path):
+    sets = ("--set=cold.backend=none", f"--set=sync.url=file:{tmp_path}/replica.db")
+    shell = Shell(make_daemon(*sets).start().socket)
+    shell.run("store", "it stays")
+    assert "none: set cold.backend to replicate" in shell.out("sync")
+    for words in (("sync", "--now"), ("restore", "--verify")):
+        err = shell.run(*words, code=1).stderr
+        assert "set cold.backend" in err
+        assert "sync.url" not in err
+
+
 def test_the_standing_is_told_in_words(shell, sqld):
     shell.run("store", "Ana prefers tea")
     shell.run("sync", "--now")

@@ -331,6 +331,8 @@ def test_a_token_is_needed_where_it_is_asked_for_and_looked_up_where_systemd_put
 
 def test_a_replica_that_cannot_be_reached(patient, tmp_path, monkeypatch):
     expect(patient.says("replica"), "warning", "only copy", "sync.url")
+    patient.configure(cold={"backend": "none"}, sync={"url": "http://127.0.0.1:1"})
+    expect(patient.says("replica"), "warning", "only copy", "cold.backend")
     patient.configure(sync={"url": "http://127.0.0.1:1"})
     (found,) = patient.says("replica")
     assert found.level in ("warning", "failure")

@@ -186,7 +186,7 @@ async def test_a_replica_that_cannot_be_reached_says_why_what_to_do_and_when_it_
             await term.see(status.message[:30], f"→ {status.hint[:30]}")
 
 
-async def test_an_agent_without_a_replica_says_so(make_daemon):
+async def test_an_agent_without_a_replica_says_so(make_daemon, tmp_path):
     alone = make_daemon().start()
     with alone.client("alone") as client:
         client.store("it stays")
@@ -194,6 +194,12 @@ async def test_an_agent_without_a_replica_says_so(make_daemon):
         await term.see("off: set sync.url to replicate")
         await term.press("s", "v")
         assert not term.app.query_one("Flash").line
+    sets = ("--set=cold.backend=none", f"--set=sync.url=file:{tmp_path}/replica.db")
+    off = make_daemon(*sets, name="off").start()
+    with off.client("alone") as client:
+        client.store("it stays")
+    async with terminal(off, "sync", "alone") as term:
+        await term.see("off: set cold.backend to replicate")
 
 
 async def test_what_the_cloud_was_used_for_is_shown(make_daemon, sqld):

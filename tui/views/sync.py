@@ -272,7 +272,7 @@ class SyncView(ResourceView):
         mark, color = marks.get(status.phase, ("✓", "success") if current else ("○", "secondary"))
         words = phase_of(status, self.app.now())
         if status.replica == "none":
-            mark, color, words = "○", "warning", f"{words}: set sync.url to replicate"
+            mark, color, words = "○", "warning", f"{words}: set {status.configured_by} to replicate"
         elif status.queued:
             words += f", {number_of(status.queued, 'row', 'rows')} to send"
         return Text(f"{mark} {words}", self.paint(color, bold=True))
