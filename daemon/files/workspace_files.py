@@ -27,6 +27,7 @@ from ..runtime.fingerprint import NOWHERE, Fingerprint, fingerprint_of
 from ..runtime.problems import Problems, fault_of, first_names
 from ..store.agent_store import AgentStore
 from ..store.database import meta
+from ..store.database.transaction import acting
 from ..store.records import notes
 from ..store.records.notes import ReadNote, WaitingNote
 from . import walker
@@ -290,7 +291,12 @@ class Workspaces:
             seen = await asyncio.to_thread(compare, top, known, never)
             if seen.changed or seen.vanished:
                 news = partial(notes.take, files=seen.changed, vanished=seen.vanished)
-                await store.write(news)
+                # Whoever asks for it, the changes are those of who edited the files.
+                asking = acting.set("")
+                try:
+                    await store.write(news)
+                finally:
+                    acting.reset(asking)
             if not seen.more:
                 break
         if seen.unfinished:

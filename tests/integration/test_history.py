@@ -3,6 +3,7 @@
 import os
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -238,6 +239,16 @@ def test_everything_that_a_program_made_is_undone(call):
     assert call.ok("GET", "/api/skills")["results"] == []
     assert call.total() == 1
     assert call.ok("POST", "/api/undo", by)["results"] == []
+
+
+def test_what_a_person_edits_in_a_file_is_not_undone_as_the_work_of_who_asks(call, shared_daemon):
+    robot(call, "PUT", "/api/kv/made", {"value": "theirs"})
+    page = Path(shared_daemon.state) / "agents" / call.agent / "memory" / "knowledge.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("# Knowledge\n\n- written by hand\n")
+    done = robot(call, "POST", "/api/undo", {"by": "robot", "since": "1h"})["results"]
+    assert [row["kind"] for row in done] == ["pair"]
+    assert "written by hand" in page.read_text()
 
 
 def test_what_cannot_be_undone_is_listed_each_time(call):
