@@ -311,7 +311,8 @@ def _flag(match: re.Match[str]) -> str:
 # What stands in every match of some rules, in lower case; most texts can skip these rules.
 _PHRASES: Final = (
     "phrase", "frase", "seed", "wallet", "words are", "words:", "wörter", "wiederherstellung",
-    "sicherung", "mnemonic", "mnémonique", "ledger", "trezor", "metamask", "助记词",
+    "sicherung", "palabras", "mots", "mnemonic", "mnémonique", "ledger", "trezor", "metamask",
+    "助记词",
 )  # fmt: skip
 _NAMING: Final = ("pass", "pw", "psk", "token", "secret", "key")
 

@@ -122,7 +122,8 @@ class _Passage:
         if not (takes_up and asks) and not self._says_enough():
             return
         alone = len(stated) == 1
-        points = alone and not begins_with_pronoun(first.text)
+        is_named = _PUT_IN.search(first.text) is not None
+        points = alone and not (is_named or begins_with_pronoun(first.text))
         if remark and takes_up and (asks or points) and _is_remark(remark):
             yield continued(replace(whole, text=remark.text, original=remark.original), whole)
         elif not alone or _stands_alone(first):
