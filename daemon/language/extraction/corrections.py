@@ -168,6 +168,9 @@ def corrected_within(sentence: str) -> str:
 def _retraced(sentence: str) -> str:
     """A sentence without what is said again: "in the cellar no wait the attic"."""
     for repair in compiled(_REPAIRED).finditer(sentence):
+        # "I mean" also only goes on.
+        if compiled("(?i){meant}").search(repair[0]):
+            continue
         before = [*WORD.finditer(sentence[: repair.start()])][-_RETRACED:]
         again = [*WORD.finditer(sentence, repair.end())][:_AT_ONCE]
         for word in again:
