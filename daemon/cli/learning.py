@@ -202,9 +202,12 @@ VERBS: Final = {
     "experiences": Verb(
         Form(
             "list", "GET /api/experiences", _show_experiences,
-            "type user min_weight limit offset",
+            "type user min_weight half_life_days limit offset",
         ),
-        Form("search TEXT", "GET /api/experiences/search", _show_experiences, "tags limit"),
+        Form(
+            "search TEXT", "GET /api/experiences/search", _show_experiences,
+            "tags half_life_days limit",
+        ),
         Form(
             "add INTENT", "POST /api/experiences", "added {id}",
             "type! solution! tags user success_score weight",
@@ -215,8 +218,11 @@ VERBS: Final = {
             "used {use_count:time times}, weight {weight:share}", "",
         ),
         Form("delete ID", "DELETE /api/experiences/{id}", "deleted {deleted}", ""),
-        Form("prune", "POST /api/experiences/prune", _show_pruned, "min_weight dry_run"),
-        Form("stats", "GET /api/experiences/stats", _show_counts, ""),
+        Form(
+            "prune", "POST /api/experiences/prune", _show_pruned,
+            "min_weight half_life_days dry_run",
+        ),
+        Form("stats", "GET /api/experiences/stats", _show_counts, "half_life_days"),
         Form("observe FILE", _observe_experiences, options="conversation! user"),
         Form(
             "prefer CATEGORY VALUE", "POST /api/preferences",
@@ -239,6 +245,7 @@ VERBS: Final = {
         --success 0-1 = success_score  how well it worked (default 1)
         --weight 0-1            what it is worth when used (default 1)
         --min-weight 0-1        prune below it (default 0.05); list from
+        --half-life-days DAYS   in this call alone, weights halve in 1 to 365 days
         --conversation NAME     the conversation that the file holds
         --dry-run               only show what prune would take
         {PAGE}""",

@@ -17,6 +17,7 @@ from ..schemas import learning as schemas
 from ..schemas.common import Limit, Offset, RecallLimit, Share, Words
 from ..schemas.conversations import ExperiencesObserved, Talk
 from ..store.records import experiences
+from ..store.records.selecting import Filters
 from ..tasks.extraction import observed
 from .conversations import reported
 from .operation import Operation, Scope
@@ -36,18 +37,29 @@ async def index(
     type: ExperienceType | None = None,
     user: schemas.User | None = None,
     min_weight: Share = 0.0,
+    half_life_days: schemas.HalfLife | None = None,
     limit: Limit = 50,
     offset: Offset = 0,
 ) -> schemas.ExperiencePage:
-    """List experiences, those of most weight first."""
-    limit, now = scope.page_limit(limit), scope.now
+    """List experiences, those of most weight first.
+
+    With `half_life_days` weights are by that half-life instead of `experiences.half_life_days`.
+    """
+    limit = scope.page_limit(limit)
     page, total = await scope.read(
         lambda db: experiences.page(
-            db, now=now, types=type, user=user, least=min_weight, limit=limit, offset=offset
+            db,
+            now=scope.now,
+            types=type,
+            user=user,
+            least=min_weight,
+            days=half_life_days,
+            limit=limit,
+            offset=offset,
         )
     )
     return schemas.ExperiencePage(
-        [experience_view(experience, scope) for experience in page], total
+        [experience_view(experience, scope, half_life_days) for experience in page], total
     )
 
 
@@ -82,14 +94,22 @@ async def add(scope: Scope, body: schemas.ExperienceBody) -> schemas.ExperienceV
 
 @Operation("GET", "/api/experiences/search")
 async def search(
-    scope: Scope, q: Words, tags: tuple[str, ...] = (), limit: RecallLimit = 5
+    scope: Scope,
+    q: Words,
+    tags: tuple[str, ...] = (),
+    limit: RecallLimit = 5,
+    half_life_days: schemas.HalfLife | None = None,
 ) -> schemas.SimilarExperiences:
-    """Find experiences with a similar intent, those with more of the `tags` first."""
+    """Find experiences with a similar intent, those with more of the `tags` first.
+
+    What has faded is left out, with `half_life_days` by that half-life.
+    """
     tuning = scope.settings.recall
     async with scope.store() as store:
         near = await scope.daemon.vectors.near(store, q)
         request = Request(
             text=q,
+            filters=Filters(half_life_days=half_life_days),
             sources=frozenset({EXPERIENCES.name}),
             limit=min(_MOST_COMPARED, limit * (_COMPARED if tags else 1)),
             # The tags decide among all that are similar.
@@ -111,7 +131,11 @@ async def search(
     similar.sort(key=lambda pair: -pair[1])
     views = [
         experience_view(
-            hit.item, scope, relevance=round(hit.relevance, 6), similarity=round(similarity, 6)
+            hit.item,
+            scope,
+            half_life_days,
+            relevance=round(hit.relevance, 6),
+            similarity=round(similarity, 6),
         )
         for hit, similarity in similar[:limit]
     ]
@@ -134,25 +158,45 @@ async def remove(scope: Scope, id: str) -> schemas.ExperienceDeleted:
 
 @Operation("POST", "/api/experiences/prune", role="write")
 async def prune(
-    scope: Scope, min_weight: schemas.Weight = FADED, dry_run: bool = False
+    scope: Scope,
+    min_weight: schemas.Weight = FADED,
+    half_life_days: schemas.HalfLife | None = None,
+    dry_run: bool = False,
 ) -> schemas.Pruned:
-    """Take what has faded out of recall; the history keeps it. `dry_run` only lists it."""
+    """Take what has faded out of recall; the history keeps it. `dry_run` only lists it.
+
+    With `half_life_days` what has faded by that half-life.
+    """
+    least, days = min_weight, half_life_days
     async with scope.store() as store:
         if dry_run:
-            faded = await store.read(lambda db: experiences.fading(db, scope.now, min_weight))
+            faded = await store.read(lambda db: experiences.fading(db, scope.now, least, days))
         else:
-            faded = await store.write(lambda tx: experiences.prune(tx, min_weight))
+            faded = await store.write(lambda tx: experiences.prune(tx, least, days))
         left = await store.read(experiences.EXPERIENCES.count)
     remaining = left - len(faded) if dry_run else left
-    views = [experience_view(experience, scope) for experience in faded]
+    views = [experience_view(experience, scope, days) for experience in faded]
     return schemas.Pruned(views, remaining, not dry_run)
 
 
+@Operation("POST", "/api/experiences/decay", role="write")
+async def decay(
+    scope: Scope, half_life_days: schemas.HalfLife | None = None, dry_run: bool = False
+) -> schemas.Pruned:
+    """Do the same as `prune`, by profClaw's name: weights fade by themselves."""
+    return await prune(scope, half_life_days=half_life_days, dry_run=dry_run)
+
+
 @Operation("GET", "/api/experiences/stats")
-async def stats(scope: Scope) -> schemas.ExperienceStats:
-    """Count the experiences."""
+async def stats(
+    scope: Scope, half_life_days: schemas.HalfLife | None = None
+) -> schemas.ExperienceStats:
+    """Count the experiences, with `half_life_days` the faded ones by that half-life."""
     totals, faded = await scope.read(
-        lambda db: (experiences.totals(db), experiences.fading(db, scope.now))
+        lambda db: (
+            experiences.totals(db),
+            experiences.fading(db, scope.now, days=half_life_days),
+        )
     )
     age = 0.0 if totals.created_at is None else max(0.0, scope.now - totals.created_at)
     return schemas.ExperienceStats(
@@ -209,20 +253,22 @@ async def prefer(
     return _preference(preference, scope)
 
 
-def experience_view(experience: Experience, scope: Scope, **more: Any) -> schemas.ExperienceView:
+def experience_view(
+    experience: Experience, scope: Scope, half_life_days: float | None = None, **more: Any
+) -> schemas.ExperienceView:
     """An experience as answers show it."""
     return view_of(
         schemas.ExperienceView,
         experience,
         success_score=round(experience.success_score, 12),
-        weight=_weight(experience, scope),
+        weight=_weight(experience, scope, half_life_days),
         initial_weight=experience.weight,
         **more,
     )
 
 
-def _weight(experience: Experience, scope: Scope) -> float:
-    days = scope.settings.experiences.half_life_days
+def _weight(experience: Experience, scope: Scope, days: float | None = None) -> float:
+    days = days or scope.settings.experiences.half_life_days
     return round(experience.weight_at(scope.now, days), 12)
 
 

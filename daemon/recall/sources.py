@@ -225,7 +225,8 @@ def telling(filters: Filters, now: float) -> Condition:
 
 
 def _passes(
-    condition: str = "true", arguments: Callable[[float], Sequence[float]] = lambda _: ()
+    condition: str = "true",
+    arguments: Callable[[float, Filters], Sequence[float | None]] = lambda *_: (),
 ) -> Passes:
     """For sources without any field but a time that a filter could match."""
 
@@ -233,7 +234,7 @@ def _passes(
         if filters.beside_time != Filters():
             return None
         told, bounds = selecting.told(filters, "created_at")
-        return f"{condition} AND {told}", (*arguments(now), *bounds)
+        return f"{condition} AND {told}", (*arguments(now, filters), *bounds)
 
     return passes
 
@@ -350,7 +351,10 @@ EXPERIENCES: Final = _records(
         access_count="use_count - 1",
         importance="success_score",
     ),
-    _passes(experiences.NOT_FADED, experiences.not_faded),
+    _passes(
+        experiences.NOT_FADED,
+        lambda now, filters: experiences.not_faded(now, filters.half_life_days),
+    ),
     depth=0.25,
 )
 
@@ -393,7 +397,7 @@ ENTITIES: Final = Source(
     # A name and its type alone (`Entity.summary`) answer nothing.
     passes=_passes(
         "(mentions > 1 OR updated_at > ?) AND (text GLOB '*): *' OR text GLOB '*, also *')",
-        lambda now: (now - entities.FADES_AFTER,),
+        lambda now, _: (now - entities.FADES_AFTER,),
     ),
     show=entity_rows.at_rows,
     count=entity_rows.count,

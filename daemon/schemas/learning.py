@@ -21,6 +21,7 @@ Intent = Annotated[str, Meta(min_length=1, max_length=2_000, description="not bl
 User = Annotated[str, Meta(max_length=200)]
 # 0 would prune nothing; new experiences have 1.
 Weight = Annotated[float, Meta(gt=0, le=1)]
+HalfLife = Annotated[float, Meta(ge=1, le=365, description="days")]
 
 
 class ExperienceBody(Input):

@@ -227,6 +227,29 @@ def test_the_least_weight_is_an_argument_of_lists_and_prunes(call):
     assert "pruned 1 experience" in shell.out("experiences", "prune", "--min-weight", "0.4")
 
 
+def test_the_half_life_is_an_argument_of_lists_searches_and_prunes(call):
+    key, shell = aged(call, 60), Shell(call.path, call.agent)
+    [one] = call.ok("GET", "/api/experiences?half_life_days=20")["experiences"]
+    assert one["weight"] == pytest.approx(0.125, rel=0.01)
+    assert call.ok("GET", "/api/experiences?minWeight=0.2&halfLifeDays=20")["total"] == 0
+    [one] = call.ok("GET", "/api/experiences/search?q=deploy+hangs&half_life_days=60")[
+        "experiences"
+    ]
+    assert one["weight"] == pytest.approx(0.5, rel=0.01)
+    assert similar(call, "deploy hangs", "&half_life_days=13") == []
+    assert call.ok("GET", "/api/experiences/stats?half_life_days=13")["faded"] == 1
+    body = {"halfLifeDays": 13, "dry_run": True}
+    for operation in ("prune", "decay"):
+        would = call.ok("POST", f"/api/experiences/{operation}", body)
+        assert ([one["id"] for one in would["pruned"]], would["done"]) == ([key], False)
+        for days in (0, 366):
+            refused = call("POST", f"/api/experiences/{operation}", {"half_life_days": days})
+            assert refused.refusal() == (400, "invalid", "half_life_days")
+    assert shell.out("experiences", "search", "deploy hangs", "--half-life-days", "13") == ""
+    assert call.ok("POST", "/api/experiences/decay", {})["pruned"] == []
+    assert "pruned 1 experience" in shell.out("experiences", "prune", "--half-life-days", "13")
+
+
 def test_the_half_life_of_the_settings_decides_what_is_found(make_daemon, calls_of):
     daemon = make_daemon("--set=experiences.half_life_days=365").start()
     call = calls_of(daemon)

@@ -28,16 +28,17 @@ from ..database.transaction import Transaction
 # The reason recorded in the history for a pruned version.
 PRUNED: Final = "pruned"
 _HALF_LIFE: Final = "experiences_half_life_days"
-# By how much longer or shorter than by default the weights halve, by the settings.
+# By how much longer or shorter than by default the weights halve: by the caller, or the settings.
 _PACE: Final = (
-    f"coalesce((SELECT CAST(value AS REAL) FROM main.meta WHERE key = '{_HALF_LIFE}'),"
+    "coalesce({days},"
+    f" (SELECT CAST(value AS REAL) FROM main.meta WHERE key = '{_HALF_LIFE}'),"
     f" {HALF_LIFE_DAYS}) / {HALF_LIFE_DAYS}"
 )
-_HEAVY: Final = "last_used_at + (whole_at - last_used_at - {}) * {} >= {}"
-_LIGHTEST: Final = f"last_used_at + (whole_at - last_used_at) * {_PACE}"
+_HEAVY: Final = f"last_used_at + (whole_at - last_used_at - {{whole}}) * {_PACE} >= {{now}}"
+_LIGHTEST: Final = f"last_used_at + (whole_at - last_used_at) * {_PACE}".format(days=":days")
 _HEAVIEST: Final = f"{_LIGHTEST} DESC, row DESC"
-NOT_FADED: Final = _HEAVY.format("?", _PACE, "?")
-_HEAVY_ENOUGH: Final = _HEAVY.format(":whole", _PACE, ":now")
+NOT_FADED: Final = _HEAVY.format(whole="?", days="?", now="?")
+_HEAVY_ENOUGH: Final = _HEAVY.format(whole=":whole", days=":days", now=":now")
 
 
 class ExperienceTotals(msgspec.Struct, frozen=True):
@@ -54,9 +55,9 @@ def follow_settings(tx: Transaction) -> None:
         meta.write(tx, _HALF_LIFE, days)
 
 
-def not_faded(now: float) -> tuple[float, float]:
-    """The arguments of `NOT_FADED`."""
-    return seconds_from_whole(FADED), now
+def not_faded(now: float, half_life_days: float | None) -> tuple[float | None, ...]:
+    """The arguments of `NOT_FADED`; a half-life of None is that of the settings."""
+    return seconds_from_whole(FADED), half_life_days, now
 
 
 def _join(_: Transaction, base: Row | None, ours: Row, theirs: Row) -> JoinResult:
@@ -108,12 +109,16 @@ def page(
     types: str | None = None,
     user: str | None = None,
     least: float = 0.0,
+    days: float | None = None,
     limit: int,
     offset: int = 0,
 ) -> tuple[list[Experience], int]:
-    """Unpruned experiences of at least this weight, heaviest first, and their number."""
+    """Unpruned experiences of at least this weight, heaviest first, and their number.
+
+    `days` is the half-life in place of that of the settings, here and below.
+    """
     where = "(:type IS NULL OR t.type = :type) AND (:user IS NULL OR t.user = :user)"
-    values: dict[str, Any] = {"type": types, "user": user}
+    values: dict[str, Any] = {"type": types, "user": user, "days": days}
     if least:
         where += f" AND {_HEAVY_ENOUGH}"
         values |= {"whole": seconds_from_whole(least), "now": now}
@@ -175,9 +180,9 @@ def prefer(tx: Transaction, user: str, category: str, value: str) -> Experience:
     return EXPERIENCES.put(tx, preference)
 
 
-def prune(tx: Transaction, least: float = FADED) -> list[Experience]:
+def prune(tx: Transaction, least: float = FADED, days: float | None = None) -> list[Experience]:
     """Remove experiences of less weight from recall; the history keeps their last version."""
-    faded = fading(tx.db, tx.now, least)
+    faded = fading(tx.db, tx.now, least, days)
     for experience in faded:
         EXPERIENCES.put(tx, replace(experience, pruned_at=tx.now), why=PRUNED)
     if faded:
@@ -185,7 +190,9 @@ def prune(tx: Transaction, least: float = FADED) -> list[Experience]:
     return faded
 
 
-def fading(db: sqlite3.Connection, now: float, least: float = FADED) -> list[Experience]:
+def fading(
+    db: sqlite3.Connection, now: float, least: float = FADED, days: float | None = None
+) -> list[Experience]:
     """Experiences of less weight, lightest first."""
-    values = {"whole": seconds_from_whole(least), "now": now}
+    values = {"whole": seconds_from_whole(least), "now": now, "days": days}
     return EXPERIENCES.select(db, f"NOT ({_HEAVY_ENOUGH})", _LIGHTEST, **values)

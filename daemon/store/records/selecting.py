@@ -56,6 +56,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()  # of files, by the beginnings of their paths; memories have no path
     # The agent's own memories and notes, its conversations, or other files.
     place: Literal["memory", "chat", "custom"] | None = None
+    half_life_days: float | None = None  # of experiences, in place of the settings
     # The id of a memory, or its beginning; only memories merged into it.
     merged_into: str | None = None
     # Whether to include those, which are excluded by default.
@@ -65,7 +66,9 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def beside_time(self) -> Filters:
         """The conditions that only memories and files can meet: all items have a time."""
-        return msgspec.structs.replace(self, since=None, until=None, merged=False, expired=False)
+        return msgspec.structs.replace(
+            self, since=None, until=None, merged=False, expired=False, half_life_days=None
+        )
 
 
 def page(
