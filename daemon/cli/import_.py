@@ -33,8 +33,6 @@ SYSTEMS: Final = (
     *("evoclaw", "jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "texts"),
     "tinyclaw",
 )
-_TABLES: Final = 12
-_ZIP: Final = b"PK\x03\x04"
 _FILES: Final = ("hot", "warm", "tree", "metrics", "memory-md", "rows")
 # The size of a part. Half of a request's default limit: JSON may escape what it holds.
 _MOST_BYTES: Final = 400_000
@@ -73,6 +71,12 @@ def _send_path(args: Args, client: Caller, renamed: str | None = None) -> _Sendi
         for entry in reading:
             sending.take(entry)
         sending.send()
+        is_read = sending.others or any(report.read.total() for report in sending.reports.values())
+        if args.format in (*SYSTEMS, "rows") and not is_read:
+            from ..importers import formats  # noqa: PLC0415 - as above
+
+            if not formats.detected(source):
+                _refuse_unknown(args, source)
     return sending
 
 
@@ -80,30 +84,20 @@ def _reading(
     args: Args, source: SourcePath
 ) -> tuple[str, Iterator[SourceEntry | Document | ReadFault]]:
     """The named or detected format, and its content."""
-    from ..importers import formats, state_files  # noqa: PLC0415 - as above
+    from ..importers import formats  # noqa: PLC0415 - as above
     from ..importers.entries import ReadFault  # noqa: PLC0415 - as above
-    from ..importers.systems import evoclaw, json_files  # noqa: PLC0415 - as above
+    from ..importers.systems import evoclaw, exports, json_files  # noqa: PLC0415 - as above
 
     detected = [format_.name for format_ in formats.detected(source)]
+    if not detected and (args.format in (None, evoclaw.EVOCLAW.name) or b"\0" in source.head):
+        if source.head.startswith(exports.ZIP) and (fault := source.obstacle) is not None:
+            raise InvalidInput(f"cannot import {fault.place}: it {fault.why}")
+        _refuse_unknown(args, source)
     if args.format in _FILES:
         refuse(source.is_folder, f"--format {args.format} needs a file")
         expected = json_files.JSONL if args.format == "rows" else evoclaw.EVOCLAW
         _agree(args, expected.name, detected)
         return args.format, evoclaw.state_file(source, args.format)
-    if not detected and args.format is None:
-        if source.head.startswith(_ZIP) and (fault := source.obstacle) is not None:
-            raise InvalidInput(f"cannot import {fault.place}: it {fault.why}")
-        _refuse_database(source)
-        is_empty = source.is_folder and not any(source.path.iterdir())
-        text = f"cannot tell what {source.path} is" + ": the folder is empty" * is_empty
-        names = [*formats.NAMES]
-        if not source.is_folder:
-            names += _FILES
-            try:
-                state_files.format_of(source.head, source.path.name)
-            except InvalidInput as error:
-                text = error.message.replace("the file", str(source.path))
-        raise InvalidInput(text, field="format", hint=f"say so: --format {', '.join(names)}")
     if args.format:
         _agree(args, args.format, detected)
     format_ = formats.named(args.format or detected[0])
@@ -116,22 +110,22 @@ def _reading(
     return format_.name, chain(unread, reading)
 
 
-def _refuse_database(source: SourcePath) -> None:
-    databases = [] if source.is_folder else source.databases()
-    if not databases:
-        return
-    tables = [visible(table) for table in sorted(databases[0].tables)]
-    shown = ", ".join(tables[:_TABLES]) or "none that can be read"
-    if {"memories", "rows", "outbox"} <= databases[0].tables.keys():
+def _refuse_unknown(args: Args, source: SourcePath) -> None:
+    """Raise what the path is, and what the named format or else a format is needed for."""
+    from ..importers import formats  # noqa: PLC0415 - as above
+
+    kind = visible(formats.kind_of(source))
+    if args.format:
         raise InvalidInput(
-            f"cannot import {source.path}: it is Thermocline's own database",
+            f"{args.path} is not {args.format}: it is {kind}",
             field="format",
-            hint="import what `thermocline export` or `backup` writes of that agent",
+            hint=f"{args.format} needs {formats.NEEDS[args.format]}",
         )
+    names = [*formats.NAMES, *(() if source.is_folder else _FILES)]
     raise InvalidInput(
-        f"cannot import {source.path}: it is an SQLite database of another program",
+        f"cannot import {source.path}: it is {kind}",
         field="format",
-        hint=f"its tables: {shown}",
+        hint=f"if it is of a known system, say so: --format {', '.join(names)}",
     )
 
 

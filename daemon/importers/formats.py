@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from itertools import islice
 from typing import Final
 
-from .source import Format, SourcePath
+from . import state_files
+from .source import LARGEST_FILE, Format, SourcePath
 from .systems import databases, evoclaw, exports, json_files, pages, tinyclaw, transcripts
 
 # In the order of detection: a format that could be mistaken for another comes first. The daemon
@@ -29,6 +32,14 @@ FORMATS: Final = (
     json_files.TEXTS,
 )
 NAMES: Final = tuple(sorted(format_.name for format_ in FORMATS))
+# What a path of each format is, for a message.
+NEEDS: Final = {
+    **{format_: f"a file such as {name}" for name, format_ in state_files.FILES.items()},
+    "memory-md": "a page such as MEMORY.md",
+    "rows": json_files.JSONL.needs,
+    **{format_.name: format_.needs for format_ in FORMATS},
+}
+_OWN_TABLES: Final = {"memories", "rows", "outbox"}
 
 
 def named(name: str) -> Format:
@@ -40,3 +51,36 @@ def detected(source: SourcePath) -> list[Format]:
     """The formats of a path: a folder may have several, a file has one at most."""
     matching = (format_ for format_ in FORMATS if format_.detect(source))
     return list(matching if source.is_folder else islice(matching, 1))
+
+
+def kind_of(source: SourcePath) -> str:
+    """What a path is that no format detects, for a message."""
+    if source.is_folder:
+        names = (path.name for path in source.path.iterdir())
+        return state_files.with_names("a folder", "entries", names)
+    if databases := source.databases():
+        tables = databases[0].tables
+        if tables.keys() >= _OWN_TABLES:
+            return "Thermocline's own database: import what `thermocline export` writes of it"
+        return state_files.with_names("an SQLite database", "tables", tables)
+    if not source.head.startswith(exports.ZIP):
+        return _text_kind(source)
+    try:
+        with zipfile.ZipFile(source.path) as archive:
+            return state_files.with_names("a zip", "files", archive.namelist())
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
+        return f"a damaged zip ({error})"
+
+
+def _text_kind(source: SourcePath) -> str:
+    why = ""
+    try:
+        if source.stat.st_size <= LARGEST_FILE:
+            return state_files.kind_of(json.loads(source.path.read_bytes()))
+    except (OSError, ValueError, RecursionError) as error:
+        why = f" ({error})"
+    lines = source.first_lines()
+    if lines and all(lines):
+        keys = {key for line in lines for key in line}
+        return state_files.with_names("JSON lines", "keys", keys)
+    return "a binary file" if b"\0" in source.head else f"a text that is not JSON{why}"

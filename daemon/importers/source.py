@@ -41,6 +41,7 @@ class Format(msgspec.Struct, frozen=True):
     detect: Callable[[SourcePath], bool]  # whether a path is of this format; changes nothing
     # What the path holds; the source records faults.
     entries: Callable[[SourcePath], Iterator[SourceEntry | Document]]
+    needs: str  # what a path of it is, for a message
 
     def read(self, source: SourcePath) -> Reading:
         """The entries and the faults, in the order in which they are met."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, get_args
 
@@ -52,6 +52,8 @@ _COMPUTED: Final = frozenset(
         *("warm_memory_count", "warm_memory_size_kb", "timestamp", "_schema_version"),
     )
 )
+# How many names a message lists.
+_NAMED: Final = 12
 _COUNTER: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 # The keys that only a hot state has, in any generation.
 _HOT_KEYS: Final = frozenset({*TOP_KEYS, "owner", "agent", "lessons"}) - {"_schema_version"}
@@ -237,7 +239,29 @@ def _by_content(content: bytes) -> FileFormat:
             for entry in values
         ):
             return "warm"
-    raise _unknown_format("")
+    raise _unknown_format(f": it is {kind_of(document)}")
+
+
+def kind_of(document: Json) -> str:
+    """What a JSON document is, for a message."""
+    if isinstance(document, dict):
+        return with_names("a JSON object", "keys", document)
+    if not isinstance(document, list):
+        return "a single JSON value"
+    objects = [item for item in document if isinstance(item, dict)]
+    if objects and len(objects) == len(document):
+        keys = {key for item in objects for key in item}
+        return with_names("a JSON list of objects", "keys", keys)
+    return f"a JSON list of {len(document):,} values"
+
+
+def with_names(what: str, plural: str, names: Iterable[str]) -> str:
+    """`what`, and the first of its names."""
+    listed = sorted(names)
+    if not listed:
+        return f"{what} without {plural}"
+    more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
+    return f"{what} with the {plural} {', '.join(listed[:_NAMED])}{more}"
 
 
 def _unknown_format(reason: str) -> InvalidInput:

@@ -229,7 +229,7 @@ def test_rows_are_merged_by_their_stamps(shell, tmp_path):
 
 def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
     files = {
-        "any.json": ('{"x": 1}', ["--format"]),
+        "any.json": ('{"x": 1}', ["a JSON object with the keys x", "--format"]),
         "notes.txt": ("- the boat is red\n", ["not JSON", "--format"]),
         "missing": (None, ["missing"]),
         "warm-memory.json": ('"text"', ["warm-memory.json: expected a list"]),
@@ -245,7 +245,7 @@ def test_what_cannot_be_told_or_read_is_refused(shell, tmp_path):
     rows = tmp_path / "other.jsonl"
     rows.write_text('{"id": "x1", "note": "Ana prefers tea"}\n')
     refused = shell.run("import", "--format", "jsonl", rows, code=1)
-    assert f"cannot import {rows}: 1 line is no row" in refused.stderr
+    assert f"{rows} is not jsonl: it is a JSON object with the keys id, note" in refused.stderr
     assert "standard input is empty" in shell.run("import", "-", stdin="", code=2).stderr
 
 

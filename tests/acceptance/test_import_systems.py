@@ -190,7 +190,7 @@ def test_lines_of_texts_keep_their_fields_and_what_is_no_text_is_named(shell, tm
 def test_a_named_format_that_finds_nothing_fails(shell, tmp_path):
     path = written(tmp_path / "notes" / "list.txt", "bread\n").parent
     refused = shell.run("import", str(path), "--format", "openclaw", code=None)
-    assert "nothing that openclaw stores" in refused.stderr
+    assert f"{path} is not openclaw: it is a folder with the entries list.txt" in refused.stderr
 
 
 def test_what_a_page_says_otherwise_now_is_found_by_tidying(shell, tmp_path):
@@ -242,7 +242,7 @@ def test_what_is_not_recognised_is_refused_with_the_names_of_the_formats(
     file, folder, recipes = tmp_path / "n.json", tmp_path / "empty", tmp_path / "recipes.db"
     file.write_text('{"nonsense": 1}')
     error = shell.run("import", file, code=1).stderr
-    assert f"cannot tell what {file} is" in error
+    assert f"cannot import {file}: it is a JSON object with the keys nonsense" in error
     for name in (*SYSTEMS, "hot", "rows"):
         assert f" {name}" in error
     folder.mkdir()
@@ -250,9 +250,23 @@ def test_what_is_not_recognised_is_refused_with_the_names_of_the_formats(
     shell.run("import", written(tmp_path / "blank.json", ""), code=2)
     database(recipes, "CREATE TABLE soups (name TEXT); INSERT INTO soups VALUES ('borscht')")
     refused = shell.run("import", recipes, code=1).stderr
-    assert "an SQLite database of another program" in refused
-    assert "soups" in refused
-    assert "UTF-8" not in refused
+    assert "it is an SQLite database with the tables soups" in refused
+    lines = written(tmp_path / "lines.jsonl", '{"a": 1}\n{"b": 2}\n')
+    with zipfile.ZipFile(tmp_path / "some.zip", "w") as archive:
+        archive.writestr("song.txt", "la")
+    kinds = {
+        file: "a JSON object with the keys nonsense",
+        folder: "a folder without entries",
+        recipes: "an SQLite database with the tables soups",
+        lines: "JSON lines with the keys a, b",
+        tmp_path / "some.zip": "a zip with the files song.txt",
+        written(tmp_path / "song.txt", "la la"): "a text that is not JSON",
+    }
+    named = [*((recipes, name) for name in SYSTEMS), *((path, "chatgpt") for path in kinds)]
+    for path, name in named:
+        refused = shell.run("import", path, "--format", name, code=1).stderr
+        assert f"{path} is not {name}: it is {kinds[path]}" in refused
+        assert f"{name} needs " in refused
     own = shared_daemon.folder(shell.agent) / "memory.db"
     assert "import what `thermocline export`" in shell.run("import", own, code=1).stderr
 

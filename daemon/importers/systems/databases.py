@@ -254,6 +254,15 @@ def _detects(is_ours: Any, source: SourcePath) -> bool:
     return any(map(is_ours, source.databases()))
 
 
-CLAUDE_MEM: Final = Format("claude-mem", partial(_detects, _is_claude_mem), _claude_mem)
-PROFCLAW: Final = Format("profclaw", partial(_detects, _is_profclaw), _profclaw)
-SCALYCLAW: Final = Format("scalyclaw", partial(_detects, _is_scalyclaw), _scalyclaw)
+CLAUDE_MEM: Final = Format(
+    *("claude-mem", partial(_detects, _is_claude_mem), _claude_mem),
+    f"an SQLite database with the tables {' and '.join(_CLAUDE_MEM_TABLES)}",
+)
+PROFCLAW: Final = Format(
+    *("profclaw", partial(_detects, _is_profclaw), _profclaw),
+    "an SQLite database with the table memory_chunks or experiences",
+)
+SCALYCLAW: Final = Format(
+    *("scalyclaw", partial(_detects, _is_scalyclaw), _scalyclaw),
+    "an SQLite database with the table memories (subject, content, consolidated_into)",
+)

@@ -171,4 +171,8 @@ def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     intake.report.read.append({"table": _CRITICAL, "entries": entries})
 
 
-EVOCLAW: Final = Format("evoclaw", _detect, _read)
+EVOCLAW: Final = Format(
+    *("evoclaw", _detect, _read),
+    f"a workspace, one of {', '.join(state_files.FILES)}, MEMORY.md, or a database with the table"
+    f" {', '.join(_TABLES)} or {_CRITICAL}",
+)

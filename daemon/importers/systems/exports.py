@@ -19,7 +19,7 @@ from ..source import Format, SourcePath, open_file
 from ..values import reason, seconds
 
 _FILES: Final = re.compile(r"conversations(?:-\d+)?\.json")
-_ZIP: Final = b"PK\x03\x04"
+ZIP: Final = b"PK\x03\x04"
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 # The place of its file, its number there, and its fields.
 Conversation: TypeAlias = tuple[str, int, dict[str, Any]]
@@ -138,7 +138,7 @@ def _claude(source: SourcePath) -> Iterator[SourceEntry]:
 
 
 def _other_files(source: SourcePath) -> list[str]:
-    if source.head.startswith(_ZIP):
+    if source.head.startswith(ZIP):
         with contextlib.suppress(*_DAMAGED, OSError), zipfile.ZipFile(source.path) as archive:
             return [name.rsplit("/", 1)[-1] for name in archive.namelist()]
     return [path.name for path in source.path.iterdir()] if source.is_folder else []
@@ -152,7 +152,7 @@ def _conversations(source: SourcePath) -> Generator[Conversation, None, None]:
 
     A member of a zip is read as a stream, and never written anywhere, whatever its name.
     """
-    if source.head.startswith(_ZIP):
+    if source.head.startswith(ZIP):
         yield from _zipped(source)
         return
     paths = [source.path]
@@ -249,7 +249,7 @@ def _skip_gap(text: str, at: int) -> int:
 
 
 def _detect(field: str, source: SourcePath) -> bool:
-    begins = (_ZIP, b"[", b"\xef\xbb\xbf[", b" ", b"\n")
+    begins = (ZIP, b"[", b"\xef\xbb\xbf[", b" ", b"\n")
     if not source.is_folder and not source.head.startswith(begins):
         return False
     with contextlib.closing(_conversations(source)) as conversations:
@@ -257,5 +257,8 @@ def _detect(field: str, source: SourcePath) -> bool:
     return first is not None and field in first[2]
 
 
-CHATGPT: Final = Format("chatgpt", partial(_detect, "mapping"), _chatgpt)
-CLAUDE: Final = Format("claude", partial(_detect, "chat_messages"), _claude)
+_NEEDS: Final = "the export: a zip, a folder, or conversations.json, a list of objects with '{}'"
+CHATGPT: Final = Format("chatgpt", partial(_detect, "mapping"), _chatgpt, _NEEDS.format("mapping"))
+CLAUDE: Final = Format(
+    "claude", partial(_detect, "chat_messages"), _claude, _NEEDS.format("chat_messages")
+)

@@ -193,7 +193,11 @@ def _parts(path: Path, file: BinaryIO) -> Iterator[Document]:
         yield Document(path, b"".join(lines), 0.0, "rows")
 
 
-MEM0: Final = Format("mem0", _is_mem0, _mem0)
-MCP_MEMORY: Final = Format("mcp-memory", _is_graph, _graph)
-TEXTS: Final = Format("texts", _is_texts, _texts)
-JSONL: Final = Format("jsonl", _is_rows, _rows)
+MEM0: Final = Format(
+    "mem0", _is_mem0, _mem0, "the JSON of `get_all()`: a list of objects with 'memory'"
+)
+MCP_MEMORY: Final = Format(
+    "mcp-memory", _is_graph, _graph, "JSON lines with the 'type' entity or relation"
+)
+TEXTS: Final = Format("texts", _is_texts, _texts, "JSON lines with 'text' or 'content'")
+JSONL: Final = Format("jsonl", _is_rows, _rows, "rows of `thermocline export`, or a backup")

@@ -138,8 +138,12 @@ def _without_marks(text: str) -> tuple[str, list[str]]:
     )
 
 
-OPENCLAW: Final = Format("openclaw", _is_openclaw, _openclaw)
+OPENCLAW: Final = Format(
+    *("openclaw", _is_openclaw, _openclaw),
+    f"~/.openclaw, or a workspace with {_USER}, or with dated notes in memory/",
+)
 BASIC_MEMORY: Final = Format(
     *("basic-memory", _is_basic_memory),
     lambda source: (entry for path in _notes(source) for entry in _note(source, path)),
+    "a folder of Markdown notes with a permalink, or one",
 )

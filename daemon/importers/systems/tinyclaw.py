@@ -137,4 +137,7 @@ def _skills(source: SourcePath, path: Path) -> Iterator[SourceEntry]:
         )  # fmt: skip
 
 
-TINYCLAW: Final = Format(_NAME, _detect, _read)
+TINYCLAW: Final = Format(
+    *(_NAME, _detect, _read),
+    f"an SQLite database with the table episodic_memory, or a folder with {_REFLECTIONS}",
+)

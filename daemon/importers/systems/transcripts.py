@@ -205,6 +205,8 @@ def _turn_text(lines: list[str]) -> str:
     return "" if _COMMAND.match(text) else text
 
 
-CLAUDE_CODE: Final = Format("claude-code", _is_claude_code, _claude_code)
-CODEX: Final = Format("codex", _is_codex, _codex)
-AIDER: Final = Format("aider", _is_aider, _aider)
+CLAUDE_CODE: Final = Format(
+    "claude-code", _is_claude_code, _claude_code, "~/.claude, or a project or session below it"
+)
+CODEX: Final = Format("codex", _is_codex, _codex, "~/.codex, or a session below it")
+AIDER: Final = Format("aider", _is_aider, _aider, f"a project with {_AIDER_HISTORY}, or that file")
