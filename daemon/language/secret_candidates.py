@@ -42,8 +42,9 @@ _CANDIDATE: Final = re.compile(
     r"(?!\d{1,4}(?:[KMGT]B|[AP]M|ML|KG|KM)\b)"
     rf"(?:[A-Z0-9]{{5,}}(?: [A-Z0-9]{{1,6}}){{0,4}}"
     rf"|[A-Z]{{1,5}}(?: \d{{1,6}}[A-Z]?){{1,5}}(?: [A-Z]\b)?)(?<=[A-Z0-9])){_END}"
-    rf"|(?P<digits>(?<![A-Za-zÀ-ÿ0-9.,/€$£*-])[*#]?\d(?:[ *-]?\d){{2,7}}"
-    rf"(?:-?[A-Za-z]{{1,2}}\d{{0,2}}|[#*])?{_END})"
+    # Single digits with commas between them are dictated; of longer numbers it is a list.
+    rf"|(?P<digits>(?<![A-Za-zÀ-ÿ0-9.,/€$£*-])(?:(?<!\d, )\d(?:(?:, ?(?:- )?| - )\d){{2,7}}(?!,? \d)"
+    rf"|[*#]?\d(?:[ *-]?\d){{2,7}}(?:-?[A-Za-z]{{1,2}}\d{{0,2}}|[#*])?){_END})"
     rf"|(?P<token>{_ALONE.replace('.,', '.').replace('€$£*', '+#')}"
     rf"(?={_INNER}{{0,64}}[^\W\d_])(?={_INNER}{{0,64}}(?:\d|[!#$%&*?=~^_@+]\w|\w[!#$*]|[a-zß-ÿ]-?[A-ZÀ-Þ]|-))"
     rf"[A-Za-zÀ-ÿ0-9]{_INNER}{{2,63}}(?<![.!?:])))"
@@ -59,6 +60,8 @@ _SPOKEN: Final = re.compile(
     rf"(?i)(?<![\w'’-])(?:[a-z] )?{_SPOKEN_DIGIT}(?:[ ,-]{{1,2}}{_SPOKEN_DIGIT}){{2,15}}(?![\w'’-])"
 )
 _LONGEST_CODE: Final = 8
+# "Pins 3, 4, 5" are several.
+_COUNTED: Final = "0123456789"
 _LETTERS_BEFORE: Final = re.compile(r"([A-Z]{2,5}) ")
 # Words behind a naming word: "the password of the shared drive is", "password,", "password".
 _TELLS: Final = re.compile(
@@ -105,7 +108,10 @@ def candidates(text: str, naming: list[Name]) -> Iterator[PossibleSecret]:
             if letters and any(name.start <= first < letters.end(1) <= name.end for name in naming):
                 # The letters are a name: "CVC 092".
                 first = letters.end()
-            if kind in {"token", "quoted"} and PLACEHOLDER.match(text[first:last]):
+            value = text[first:last]
+            if kind in {"token", "quoted"} and PLACEHOLDER.match(value):
+                kind = "other"
+            if kind == "digits" and "," in value and "".join(filter(str.isdigit, value)) in _COUNTED:
                 kind = "other"
             found.append(PossibleSecret(first, last, "token" if kind == "quoted" else kind))
         for match in _SPOKEN.finditer(text, start, end):

@@ -136,10 +136,14 @@ def _without_contextual(
 
 
 def _without(secrets: Mapping[str, str], text: str) -> str:
-    """`text` without the repeated secrets, which are given with their marks."""
+    """`text` without the repeated secrets, which are given with their marks.
+
+    Digits may be dictated: "2246" as "2, 2, 4, 6".
+    """
     for secret, mark in secrets.items():
-        if secret in text and len(secret) >= _LEAST_REPEATED:
-            within = re.compile(rf"(?<![\w.-]){re.escape(secret)}(?![\w-])")
+        if len(secret) >= _LEAST_REPEATED and (secret.isdigit() or secret in text):
+            repeated = "[ ,-]{0,2}".join(secret) if secret.isdigit() else re.escape(secret)
+            within = re.compile(rf"(?<![\w.-]){repeated}(?![\w-])")
             text = within.sub(lambda _, mark=mark: mark, text)  # type: ignore[misc]
     return text
 
