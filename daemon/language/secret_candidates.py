@@ -43,7 +43,8 @@ _CANDIDATE: Final = re.compile(
     rf"(?:[A-Z0-9]{{5,}}(?: [A-Z0-9]{{1,6}}){{0,4}}"
     rf"|[A-Z]{{1,5}}(?: \d{{1,6}}[A-Z]?){{1,5}}(?: [A-Z]\b)?)(?<=[A-Z0-9])){_END}"
     # Single digits with commas between them are dictated; of longer numbers it is a list.
-    rf"|(?P<digits>(?<![A-Za-zÀ-ÿ0-9.,/€$£*-])(?:(?<!\d, )\d(?:(?:, ?(?:- )?| - )\d){{2,7}}(?!,? \d)"
+    r"|(?P<digits>(?<![A-Za-zÀ-ÿ0-9.,/€$£*-])"
+    r"(?:(?<!\d, )\d(?:(?:, ?(?:- )?| - )\d){2,7}(?!,? \d)"
     rf"|[*#]?\d(?:[ *-]?\d){{2,7}}(?:-?[A-Za-z]{{1,2}}\d{{0,2}}|[#*])?){_END})"
     rf"|(?P<token>{_ALONE.replace('.,', '.').replace('€$£*', '+#')}"
     rf"(?={_INNER}{{0,64}}[^\W\d_])(?={_INNER}{{0,64}}(?:\d|[!#$%&*?=~^_@+]\w|\w[!#$*]|[a-zß-ÿ]-?[A-ZÀ-Þ]|-))"
@@ -111,7 +112,8 @@ def candidates(text: str, naming: list[Name]) -> Iterator[PossibleSecret]:
             value = text[first:last]
             if kind in {"token", "quoted"} and PLACEHOLDER.match(value):
                 kind = "other"
-            if kind == "digits" and "," in value and "".join(filter(str.isdigit, value)) in _COUNTED:
+            digits = "".join(filter(str.isdigit, value))
+            if kind == "digits" and "," in value and digits in _COUNTED:
                 kind = "other"
             found.append(PossibleSecret(first, last, "token" if kind == "quoted" else kind))
         for match in _SPOKEN.finditer(text, start, end):

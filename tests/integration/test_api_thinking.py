@@ -62,6 +62,23 @@ def test_every_fact_of_a_text_is_kept_and_a_known_one_gets_its_new_references(ca
     assert urls == {"https://a.example/pump", "https://a.example/pr/7"}
 
 
+def test_a_bare_reference_belongs_to_the_statement_beside_it(call):
+    told = "We use Caddy as the reverse proxy for the shop."
+    key = call.store(told)["id"]
+    for number, text in enumerate(
+        (
+            f"{told} https://a.example/0",
+            f"{told}\nSee https://a.example/1",
+            f"https://a.example/2\n{told}",
+        )
+    ):
+        for wish in ({"facts": True}, {}):
+            found = call.ok("POST", "/api/distill", {"text": text, "store": True} | wish)
+            assert [(fact["id"], fact["duplicate"]) for fact in found["stored"]] == [(key, True)]
+        known = call.ok("GET", f"/api/memory/{key}")
+        assert f"https://a.example/{number}" in known["metadata"]["urls"]
+
+
 def test_what_cannot_be_distilled_or_is_no_conversation_is_refused(call):
     for path, body, field in [
         ("distill", {}, "text"),

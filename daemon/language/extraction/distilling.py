@@ -17,7 +17,16 @@ from ...memory.agent_files import EpisodeOutcome
 from ...memory.metadata import extract, merge
 from ...memory.records import Distilled, Metadata, Outcome
 from ...memory.similarity import fold
-from ..cues import ONGOING, Signal, emotion_of, is_of_self, outcome_of, signals_of, worth
+from ..cues import (
+    ONGOING,
+    Signal,
+    content_words,
+    emotion_of,
+    is_of_self,
+    outcome_of,
+    signals_of,
+    worth,
+)
 from ..names import people
 from ..sentences import printable, shortened, utf8_bytes
 from ..speech import Turn, utterance_of
@@ -78,7 +87,7 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
         max_bytes: the limit of the fact.
     """
     text = printable(text)
-    transcript = statements(text, aggression)
+    transcript = _joined(statements(text, aggression))
     if not transcript:
         return Distilled(fact=shortened(" ".join(text.split()), max_bytes))
     ranked = sorted(transcript, key=lambda statement: -statement.worth)[:_MOST_TOLD]
@@ -96,7 +105,7 @@ def facts(
     fact. `aggression` also raises the minimum worth of a statement.
     """
     text = printable(text)
-    remaining = worth_keeping(statements(text, aggression), aggression)
+    remaining = worth_keeping(_joined(statements(text, aggression)), aggression)
     everything = extract(text)
     if not remaining:
         return [distil(text, max_bytes=max_bytes)] if everything != Metadata() else []
@@ -214,6 +223,30 @@ def actions_of(statements: Iterable[str]) -> tuple[str, ...]:
             if not cue("undone").any_in(before) and " " in phrase:
                 result[phrase] = None
     return tuple(result)[:MAX_ACTIONS]
+
+
+def _joined(transcript: Sequence[SpokenSentence]) -> list[SpokenSentence]:
+    """The statements; one of references alone belongs to the one before, else to the next."""
+    joined: list[SpokenSentence] = []
+    bare: list[SpokenSentence] = []
+    for item in transcript:
+        if _is_bare(item.text):
+            bare.append(item)
+        else:
+            joined.append(item)
+        if joined and bare:
+            last = joined[-1]
+            original = " ".join((last.original, *(part.original for part in bare)))
+            worth = last.worth + sum(part.worth for part in bare)
+            joined[-1] = replace(last, original=original, worth=worth)
+            bare.clear()
+    return joined + bare
+
+
+def _is_bare(text: str) -> bool:
+    parts = text.split()
+    rest = [part for part in parts if not _REFERENCE.search(part)]
+    return len(rest) < len(parts) and not content_words(" ".join(rest))
 
 
 def _distilled(
