@@ -253,10 +253,13 @@ class _Reading(msgspec.Struct):
             word: path for word, path in CATEGORIES.items() if word not in work.notes.categories
         }
         text = (await asyncio.to_thread(clear, text)).text
-        if self.model is not None and self.model.is_asked("ingest", work.options, len(text)):
+        options = work.options
+        if self.model is not None:
+            options = self.model.for_text(options, len(text))
+        if self.model is not None and self.model.is_asked("ingest", options):
             self.used_model = True
             try:
-                return await read_by_model(work.store, text, headings, self.model, work.options)
+                return await read_by_model(work.store, text, headings, self.model, options)
             except ModelUnavailable as error:
                 self.fallbacks += 1
                 self.model_error = error.in_full

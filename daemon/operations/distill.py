@@ -80,10 +80,11 @@ def _wanted(scope: Scope, body: schemas.DistilBody, texts: Sequence[str]) -> _Wa
     for field in ("category", "source"):
         if getattr(body, field) is not None and not body.store:
             raise InvalidInput(f"give a '{field}' only with 'store'", field=field)
-    by_model = body.llm
-    if by_model is None:
-        is_long = sum(map(len, texts)) >= scope.settings.llm.min_chars
-        by_model = (settings.mode == "llm" and is_long) or body.llm_endpoint is not None
+    options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
+    options = scope.daemon.thinking.model.for_text(options, sum(map(len, texts)))
+    if options.model is None:
+        by_model = settings.mode == "llm" or body.llm_endpoint is not None
+        options = msgspec.structs.replace(options, model=by_model)
     return _Wanted(
         body,
         msgspec.structs.replace(
@@ -91,7 +92,7 @@ def _wanted(scope: Scope, body: schemas.DistilBody, texts: Sequence[str]) -> _Wa
             aggression=settings.aggression if body.aggression is None else body.aggression,
             max_distilled_bytes=body.max_bytes or settings.max_distilled_bytes,
         ),
-        AskOptions(model=by_model, endpoint=body.llm_endpoint),
+        options,
         checks.filed_category(body.category or DEFAULT_CATEGORY, scope.settings.tree.max_depth),
         checks.check_short(body.source or "", "source", checks.SOURCE_CHARS),
     )

@@ -116,11 +116,11 @@ class DistilBody(Input):
     """One `text`, or 1 to 100 `texts`; none may be blank.
 
     `llm` true asks the configured model, false uses the rules; default: `distillation.mode` of the
-    configuration. `llm_endpoint` is the URL of a server to ask instead. `facts` returns every
-    statement worth keeping. `store` stores the result (all the facts, if requested) in the matching
-    category of the tree, or else in `category`, with the `source` of the text, such as
-    `web:https://…`; both need `store`. `max_bytes` and `aggression` replace those of the
-    configuration.
+    configuration. `llm_endpoint` is the URL of a server to ask instead; unless `llm` is true, texts
+    of less than `llm.min_chars` go to neither. `facts` returns every statement worth keeping.
+    `store` stores the result (all the facts, if requested) in the matching category of the tree, or
+    else in `category`, with the `source` of the text, such as `web:https://…`; both need `store`.
+    `max_bytes` and `aggression` replace those of the configuration.
     """
 
     text: str | None = None

@@ -38,7 +38,7 @@ from .new_memories import (
     store_memories,
     supersede,
 )
-from .observation import UnreadTurns, is_worth_asking, is_worth_reading, observe
+from .observation import UnreadTurns, is_worth_reading, observe, options_for
 
 _TYPES: Final[Mapping[Kind, ExperienceType]] = {
     "decision": "task_solution",
@@ -143,7 +143,8 @@ async def extract_next(
         return []
     now = store.now
     known: dict[str, str] = {}
-    if is_worth_asking(talks, model, options):
+    options = options_for(talks, model, options)
+    if model.is_asked("observe", options):
         turns = [turn for talk in talks for turn in talk.turns]
         known = await store.read(partial(_known, turns=turns, now=now))
     today = dt.datetime.fromtimestamp(max(talk.turns[-1].at for talk in talks), zone).date()

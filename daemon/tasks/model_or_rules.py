@@ -102,6 +102,7 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     # if it does not answer.
     model: bool | None = None
     endpoint: str | None = None  # a server to ask instead of the configured models
+    why: str = ""  # why no model is asked, for the answer
 
 
 class Derived(msgspec.Struct, Generic[V], frozen=True):
@@ -133,15 +134,18 @@ class ModelOrRules:
     def written(self, question: ModelQuestion, kind: Any) -> str:
         return self._prompts.written(question, kind)
 
-    def is_asked(self, purpose: str, options: AskOptions, chars: int | None = None) -> bool:
-        """Whether to ask a model; `chars`: the size of the text to read."""
+    def for_text(self, options: AskOptions, chars: int) -> AskOptions:
+        """The options for a text of `chars`: of a short one only a `model` of true asks one."""
+        least = self._least_chars()
+        if options.model is not None or chars >= least:
+            return options
+        why = f"fewer than {least} characters (llm.min_chars) go to one only if 'llm' is true"
+        return AskOptions(model=False, why=why if options.endpoint else "")
+
+    def is_asked(self, purpose: str, options: AskOptions) -> bool:
         if options.model is not None:
             return options.model
-        if options.endpoint is not None:
-            return True
-        if chars is not None and chars < self._least_chars():
-            return False
-        return self.model.available(purpose)
+        return options.endpoint is not None or self.model.available(purpose)
 
     async def ask(
         self, question: ModelQuestion, kind: type[R], options: AskOptions
@@ -156,17 +160,16 @@ class ModelOrRules:
         made: Callable[[R], V | None],
         by_rules: Callable[[], Awaitable[V]],
         *,
-        chars: int | None = None,
         patient: bool = False,
     ) -> Derived[V]:
         """Ask a model, or use the rules.
 
         `made` converts the reply, of type `kind`, to the result, on a thread; None if it is not
-        usable. `by_rules` returns the result without a model. `chars` is as in `is_asked`. With
-        `patient` a failure of the model is raised, as `ModelUnavailable`.
+        usable. `by_rules` returns the result without a model. With `patient` a failure of the model
+        is raised, as `ModelUnavailable`.
         """
-        why, spent = "", None
-        if self.is_asked(question.purpose, options, chars):
+        why, spent = options.why, None
+        if self.is_asked(question.purpose, options):
             try:
                 reply = await self.ask(question, kind, options)
             except ModelUnavailable as error:

@@ -107,8 +107,6 @@ async def observe(
     "tomorrow" is relative to.
     """
     read = [[_plain(turn) for turn in talk.turns if is_worth_reading(turn)] for talk in talks]
-    if not is_worth_asking(talks, model, options):
-        options = msgspec.structs.replace(options, model=False)
     numbers = count()
     numbered = [{next(numbers): turn for turn in turns} for turns in read]
     parts = (
@@ -145,12 +143,14 @@ async def observe(
     )
 
 
-def is_worth_asking(talks: Sequence[UnreadTurns], model: ModelOrRules, options: AskOptions) -> bool:
-    """Whether to ask a model: only if a user says something, and it is long enough."""
+def options_for(
+    talks: Sequence[UnreadTurns], model: ModelOrRules, options: AskOptions
+) -> AskOptions:
+    """A model is only asked if a user says something, and it is long enough."""
     read = [turn for talk in talks for turn in talk.turns if is_worth_reading(turn)]
-    chars = sum(len(turn.text) for turn in read)
-    by_user = any(turn.role == "user" for turn in read)
-    return by_user and model.is_asked("observe", options, chars)
+    if not any(turn.role == "user" for turn in read):
+        return AskOptions(model=False)
+    return model.for_text(options, sum(len(turn.text) for turn in read))
 
 
 def is_worth_reading(turn: BufferedTurn) -> bool:

@@ -114,12 +114,11 @@ async def _episode(
     chars = sum(len(turn.text) for turn in plain)
     text = ends("\n".join(map(line_of, plain)), _TRANSCRIPT_CHARS)
     return await model.think(
-        options,
+        model.for_text(options, chars),
         model.question("episode", Part("conversation", text)),
         EpisodeReply,
         _fit,
         lambda: model.rules.run(chars, summarise_episode, plain),
-        chars=chars,
         patient=patient,
     )
 

@@ -77,7 +77,7 @@ def test_files_of_any_size_are_distilled_with_who_said_what(shell, tmp_path):
 
 def test_a_model_at_an_address_distils_and_searches(shell, model_server):
     model_server.says('{"fact": "The testnet comes first"}')
-    found = shell.json("distill", CHAT, "--llm-endpoint", model_server.plain)
+    found = shell.json("distill", CHAT, "--llm", "--llm-endpoint", model_server.plain)
     assert (found["mode"], found["distilled"]["fact"]) == ("llm", "The testnet comes first")
     tree = '[{"path": "people/ada", "relevance": 0.8, "reason": "about her"}]'
     model_server.says(tree, tree)

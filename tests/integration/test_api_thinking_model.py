@@ -58,7 +58,8 @@ def test_a_text_is_distilled_by_the_callers_own_model_without_its_secrets(call, 
     text = "Ada: I will ship the parser on Friday, see https://a.example/plan"
     for url in (model_server.plain, model_server.base):
         model_server.says(f"Sure! ```json\n{FACT}\n```")
-        found = call.ok("POST", "/api/distill", {"text": text, "llm_endpoint": url})
+        body = {"text": text, "llm_endpoint": url, "llm": True}
+        found = call.ok("POST", "/api/distill", body)
         assert (found["mode"], found.get("why")) == ("llm", None)
         assert found["distilled"]["fact"] == "Ada ships the parser on Friday"
         assert found["distilled"]["urls"] == ["https://a.example/plan"]
@@ -66,7 +67,7 @@ def test_a_text_is_distilled_by_the_callers_own_model_without_its_secrets(call, 
         assert text in model_server.heard[-1].prompt
     model_server.says(FACT)
     text = "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD, keep it in the vault"
-    found = call.ok("POST", "/api/distill", {"text": text, "llm_endpoint": url})
+    found = call.ok("POST", "/api/distill", body | {"text": text})
     assert "sk-proj" not in model_server.heard[-1].prompt
     assert sum(found["llm"]["cleared"].values()) == 1
 
@@ -81,7 +82,7 @@ def test_a_text_is_distilled_by_the_callers_own_model_without_its_secrets(call, 
 )
 def test_what_a_model_gets_wrong_the_rules_do(call, model_server, sayings):
     model_server.says(*sayings)
-    body = {"text": f"Ada: {TEA}", "llm_endpoint": model_server.plain}
+    body = {"text": f"Ada: {TEA}", "llm_endpoint": model_server.plain, "llm": True}
     found = call.ok("POST", "/api/distill", body)
     assert found["mode"] == "rule"
     assert found["why"]
@@ -152,7 +153,7 @@ def test_a_conversation_is_read_and_summed_up_by_the_callers_model_in_a_question
         {"role": "user", "actor": "Ada", "text": "And the milk goes in afterwards"},
     ]
     body = {"conversation": "c", "turns": turns, "wait": True}
-    endpoint = {"llm_endpoint": model_server.plain}
+    endpoint = {"llm_endpoint": model_server.plain, "llm": True}
     found = call.ok("POST", "/api/observe", body | endpoint)
     assert (found["mode"], len(found["stored"])) == ("llm", 1)
     assert len(model_server.heard) == 1
@@ -162,6 +163,23 @@ def test_a_conversation_is_read_and_summed_up_by_the_callers_model_in_a_question
     assert "oolong" in model_server.heard[1].prompt
     (episode,) = call.ok("GET", "/api/episodes")["results"]
     assert episode["summary"] == "By their model."
+
+
+def test_nothing_short_is_sent_to_a_model_unless_the_call_asks_for_it(call, model_server):
+    model_server.usually = Saying(FACT)
+    endpoint = {"llm_endpoint": model_server.plain}
+    talk = {"conversation": "c", "text": f"Ada: {TEA}", "end": True, "wait": True}
+    for path, body in (
+        ("distill", {"text": TEA}),
+        ("distill", {"texts": [TEA, "The ferry leaves at nine"]}),
+        ("observe", talk),
+    ):
+        found = call.ok("POST", f"/api/{path}", body | endpoint)
+        first = found.get("results", [found])[0]
+        assert (first["mode"], "llm.min_chars" in first["why"]) == ("rule", True)
+    assert model_server.heard == []
+    assert call.ok("POST", "/api/distill", {"text": f"{TEA}. " * 9} | endpoint)["mode"] == "llm"
+    assert len(model_server.heard) == 1
 
 
 def test_a_model_is_only_asked_over_http(call):
@@ -180,7 +198,7 @@ def test_a_model_is_only_asked_over_http(call):
 
 def test_several_texts_are_one_question(call, model_server):
     texts = ["Ada: I ship the parser", "The ferry leaves at nine o'clock", "Bob plays the cello"]
-    body = {"texts": texts, "llm_endpoint": model_server.plain}
+    body = {"texts": texts, "llm_endpoint": model_server.plain, "llm": True}
     told = [
         {"text": 2, "fact": "The ferry leaves at nine", "topics": ["ferry"]},
         {"text": 1, "fact": "Ada ships the parser", "people": ["Ada"]},

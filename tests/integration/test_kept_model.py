@@ -12,7 +12,7 @@ def observe(call: Any, server: ModelServer, told: list[dict[str, Any]], *texts: 
     server.says(json.dumps(told))
     messages = [{"role": "user", "content": text} for text in texts]
     body = {"conversation": "c", "messages": messages, "wait": True}
-    return call.ok("POST", "/api/observe", body | {"llm_endpoint": server.plain})
+    return call.ok("POST", "/api/observe", body | {"llm_endpoint": server.plain, "llm": True})
 
 
 def test_a_short_conversation_is_read_by_the_rules_alone(
