@@ -49,11 +49,3 @@ def test_pairs_are_listed_by_key_and_prefix_a_page_at_a_time(call):
     assert keys("prefix=zz") == ([], 0)
     assert keys("limit=2&offset=1") == (["a%", "a/1"], 6)
     assert keys("offset=6") == ([], 6)
-
-
-def test_pairs_of_agents_are_apart(call, calls_of, shared_daemon):
-    other = calls_of(shared_daemon, f"{call.agent}-other")
-    call.ok("PUT", "/api/kv/k", {"value": "mine"})
-    other.ok("PUT", "/api/kv/k", {"value": "theirs"})
-    other.ok("DELETE", "/api/kv/k")
-    assert call.ok("GET", "/api/kv/k")["value"] == "mine"

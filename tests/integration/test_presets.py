@@ -132,27 +132,6 @@ def remember(call: Any, content: str, **fields: Any) -> str:
     return str(answered.body["id"])
 
 
-def test_a_memory_is_stored_read_changed_and_deleted(call):
-    key = remember(call, "Ana lives in Kiel", tags=["ana"], source="user", importance=8, ttl="30d")
-    found = call.ok("GET", f"/api/memory/{key}")
-    assert (found["content"], found["subject"], found["type"]) == (
-        "Ana lives in Kiel",
-        "note",
-        "semantic",
-    )
-    assert (found["importance"], found["tags"], found["source"]) == (0.8, ["ana"], "user")
-    changed = call.ok(
-        "PUT", f"/api/memory/{key}", {"content": "Ana lives in Bonn", "importance": 3}
-    )
-    assert changed["updated"] is True
-    found = call.ok("GET", f"/api/memory/{key}")
-    assert (found["content"], found["importance"]) == ("Ana lives in Bonn", 0.3)
-    assert call.ok("DELETE", f"/api/memory/{key}")["deleted"] is True
-    assert call("GET", f"/api/memory/{key}").status == 404
-    assert call("DELETE", f"/api/memory/{key}").status == 404
-    assert call("PUT", f"/api/memory/{key}", {"subject": "x"}).status == 404
-
-
 def test_a_list_comes_under_results_and_what_was_found_counts_as_used(call, eventually):
     key = remember(call, "the tide table")
     remember(call, "two")

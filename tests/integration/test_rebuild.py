@@ -21,7 +21,6 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError, Unavailable
 from thermocline.daemon.importers.intake import Intake
 from thermocline.daemon.importers.state_files import take
-from thermocline.daemon.importers.takeover import salvage
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits
 from thermocline.daemon.store.agent_paths import AgentPaths
@@ -284,31 +283,6 @@ async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
     for path in place.folder.glob("memory.db*"):
         path.unlink()
     assert await counts(place) == whole
-
-
-async def test_a_database_without_a_schema_is_not_searched_for_rows(
-    open_store, make_place, make_memory, monkeypatch
-):
-    place = make_place()
-    store = await reopened(open_store, make_memory, place)
-    await store.close()
-    damaged = place.database.rename(place.folder / "damaged.db")
-    content = bytearray(damaged.read_bytes())
-    for at in range(PAGE, len(content), PAGE):
-        if b"CREATE TABLE" in content[at : at + PAGE]:
-            content[at : at + PAGE] = bytes(PAGE)
-    damaged.write_bytes(content)
-    statements: list[str] = []
-
-    class Connection(sqlite3.Connection):
-        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
-            statements.append(sql)
-            return super().execute(sql, *arguments)
-
-    store = await open_store(place)
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
-    await store.write(lambda tx: salvage(damaged, Intake(tx)))
-    assert 0 < len(statements) < 20
 
 
 @pytest.mark.parametrize("removed", ["memory.db*", "memory.db", "memory.db-wal"])

@@ -63,13 +63,6 @@ def test_each_filter_leaves_what_fits_it(shelf):
         assert names(shelf, **filters) == expected
 
 
-def test_a_span_of_time_is_a_filter(shelf):
-    edge = time.time() - 10 * DAY
-    assert names(shelf, until=edge) == {"faded"}
-    assert names(shelf, since=edge) == set(SHELF) - {"faded"}
-    assert names(shelf, since=edge, until=edge) == names(shelf, until="2002-01-01") == set()
-
-
 def test_merged_memories_answer_only_if_they_are_included(call):
     old, new = call.store("the lantern is lit"), call.store("the lantern is lit at night")
     call.ok("POST", f"/api/memory/{old['id']}/merge", {"into": new["id"]})
@@ -533,3 +526,33 @@ def test_a_young_memory_answers_though_it_knows_few_words(call, others):
     assert "hull green" in texts(recall(call, "what colour will the hull have?"))[0]
     assert "18:40" in texts(recall(call, "when does Maya arrive?"))[0]
     assert not recall(call, "quantum chromodynamics")["results"]
+
+
+def test_the_archive_is_asked_and_listed_by_itself(calls_of, make_daemon):
+    call = calls_of(make_daemon("--set=warm.max_kb=1").start())
+    for number in range(20):
+        call.store(f"boat {number} " + "x" * 100, importance=number / 20, created_at=10**9 + number)
+    page = call.ok("GET", "/api/cold?limit=3")
+    assert len(page["results"]) == 3
+    assert page["total"] >= 10
+    assert all(memory["archived"] for memory in page["results"])
+    warm, cold = (call.ok("GET", f"/api/memory?archived={word}") for word in ("false", "true"))
+    assert (warm["total"] + cold["total"], cold["total"]) == (20, page["total"])
+    times = [memory["created_at"] for memory in page["results"]]
+    assert times == sorted(times, reverse=True)
+    pages = [call.ok("GET", f"/api/cold?limit=2&offset={at}") for at in (0, 2)]
+    ids = [memory["id"] for page in pages for memory in page["results"]]
+    assert len(set(ids)) == 4
+    hits = call.ok("GET", "/api/cold?query=boat&limit=5")
+    assert len(hits["results"]) == 5
+    assert hits["total"] == page["total"]
+    assert call.ok("GET", "/api/cold?query=zebra") == {"results": [], "total": 0}
+    assert len(recall(call, "boat", limit=100)["results"]) == 20
+
+
+def test_a_search_of_the_archive_takes_the_candidates_of_the_configuration(calls_of, make_daemon):
+    call = calls_of(make_daemon("--set=warm.max_kb=1", "--set=recall.candidates=10").start())
+    for number in range(30):
+        call.store(f"boat {number} " + "x" * 100, importance=0.1, created_at=10**9 + number)
+    assert call.ok("GET", "/api/cold?limit=1")["total"] > 10
+    assert call.ok("GET", "/api/cold?query=boat&limit=1")["total"] == 10

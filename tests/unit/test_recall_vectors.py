@@ -66,12 +66,6 @@ def test_words_and_meaning_add_up(db):
     assert hits[PERMIT].relevance > {hit.text: hit for hit in words.hits}[PERMIT].relevance
 
 
-def test_what_is_as_far_as_most_gains_nothing(db):
-    alike = dict.fromkeys((KILN, GLAZE, LEDGER, PERMIT), 0.0)
-    without, answer = ask(db, "the ledger"), ask(db, "the ledger", alike)
-    assert answer.hits[0].relevance == without.hits[0].relevance
-
-
 def test_scalyclaw_takes_the_cosine_from_its_threshold_on(db):
     answer = ask(db, "the ledger", {KILN: 0.9, LEDGER: 0.49}, preset="scalyclaw")
     assert texts(answer) == [KILN]
