@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.client import ApiError
-
 SECRET = b"Bearer-c2VjcmV0LXRva2Vu"
 HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
 MALFORMED = (
@@ -25,12 +23,6 @@ MALFORMED = (
     b"GET //[" + SECRET + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     b"GET / HTTP/1.1\r\nX: " + SECRET * 1000 + b"\r\n\r\n",
 )
-
-
-def open_connections(daemon: Any) -> int:
-    with contextlib.suppress(ApiError), daemon.client() as client:
-        return int(client.status().connections)
-    return -1
 
 
 @pytest.fixture
@@ -57,34 +49,6 @@ def test_a_malformed_head_is_one_line_in_the_log_without_what_was_sent(make_daem
     # At once the first is told; the others are counted in a later line.
     assert 1 <= said.count(b"\n") <= 3, said
     assert b"malformed" in said
-
-
-def test_a_refused_connection_beyond_the_limit_is_no_traceback(make_daemon, wire, eventually):
-    daemon = make_daemon("--set=socket.max_connections=4").start()
-    kept: list[Any] = []
-
-    def taken() -> bool:
-        kept.append(wire(daemon.socket))
-        kept[-1].send(HEALTH)
-        if kept[-1].answer().status != 200:
-            # Who asked whether it is ready has not left yet.
-            kept.pop().close()
-        return len(kept) == 4
-
-    eventually(taken, "all connections are taken")
-    for _ in range(20):
-        leaving = wire(daemon.socket)
-        leaving.send(HEALTH)
-        leaving.close()
-        one = wire(daemon.socket)
-        one.send(HEALTH)
-        assert one.answer().refusal() == (503, "unavailable", None)
-    for one in kept:
-        one.close()
-    eventually(lambda: open_connections(daemon) == 1, "the connections are gone")
-    said = daemon.log.read_text()
-    assert "Traceback" not in said
-    assert said.count("connection") <= 3, said
 
 
 # Malformed requests
@@ -154,29 +118,6 @@ def test_events_go_on_for_a_reader_that_half_closed(call, wire):
 
 
 # Without files to open
-
-
-def test_the_status_is_told_when_no_file_can_be_opened(make_daemon, wire):
-    daemon = make_daemon().start()
-    with daemon.client() as client:
-        client.store("x")
-    one = wire(daemon.socket)
-    one.send(HEALTH)
-    assert one.answer().status == 200
-    pid = daemon.process.pid
-    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, limits[1]))
-    try:
-        for target in (b"/api/status", b"/api/health", b"/api/metrics"):
-            one.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-            answered = one.answer()
-            assert answered.status in ({200, 503} if b"health" in target else {200}), answered.text
-            if target == b"/api/status":
-                assert answered.body["memory_bytes"] > 1 << 20
-                assert answered.body["agents"]["default"]["memories"] == 1
-                assert answered.body["agents"]["default"]["size_bytes"] > 1 << 14
-    finally:
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
 # Many connections
@@ -285,7 +226,9 @@ def test_without_a_file_to_open_a_call_is_refused_with_the_reason(make_daemon, c
     daemon = make_daemon().start()
     call = calls_of(daemon)
     call.store("the boat is red")
+    served = ("/api/status", "/api/metrics")
     calls = [
+        *(("GET", path, None) for path in served),
         *(("GET", path, None) for path in (*READS, "/api/backup", "/api/context?query=boat")),
         ("POST", "/api/memory", {"text": "the mast is short"}),
         ("POST", "/api/episodes", {"summary": "we sailed"}),
@@ -309,6 +252,7 @@ def test_without_a_file_to_open_a_call_is_refused_with_the_reason(make_daemon, c
                 refused.append((path, *answer.refusal()[:2]))
                 assert "too many files are open" in answer.text, answer.text
         assert refused
+        assert not {path for path, _, _ in refused} & {*served}
         assert {(status, code) for _, status, code in refused} == {(503, "unavailable")}
     finally:
         resource.prlimit(number, resource.RLIMIT_NOFILE, (hard, hard))

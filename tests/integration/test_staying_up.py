@@ -1,9 +1,7 @@
 """Reads go on, whatever runs out, hangs or is slow; and all is well again by itself."""
 
 import json
-import os
 import resource
-import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -68,26 +66,6 @@ def test_a_daemon_that_may_open_no_more_files_serves_those_it_has_and_recovers(
     eventually(lambda: not codes(one), "all is well again")
     assert call_over(one, "newcomer", text="of another agent").status == 201
     assert "Traceback" not in daemon.log.read_text()
-
-
-def test_that_no_connection_can_be_accepted_is_told_until_one_can(daemon, wire, eventually):
-    assert daemon.process is not None
-    pid, one = daemon.process.pid, wire(daemon.socket)
-    assert not codes(one)
-    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    # It finds them all at once, and has room for the first.
-    os.kill(pid, signal.SIGSTOP)
-    opened = _open_files(pid)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (opened + 1, before[1]))
-    waiting = [wire(daemon.socket) for _ in range(20)]
-    os.kill(pid, signal.SIGCONT)
-    eventually(lambda: _open_files(pid) > opened, "it has accepted the first")
-    eventually(lambda: "not_accepted" in codes(one), "it cannot accept a connection")
-    assert "problem is over" not in daemon.log.read_text()
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
-    eventually(lambda: not codes(one), "it accepts them")
-    waiting[-1].send(HEALTH)
-    assert waiting[-1].answer().status == 200
 
 
 def test_two_who_ask_at_once_are_answered_by_a_daemon_that_may_open_no_more_files(

@@ -54,14 +54,6 @@ def test_a_list_comes_as_a_provider_takes_it(call):
     assert call("GET", "/api/tools?format=cohere").refusal()[0] == 400
 
 
-def test_a_python_program_lists_and_calls_the_tools(shared_daemon, call):
-    with shared_daemon.client(call.agent) as client:
-        assert client.tools(format="openai")[0]["function"]["name"] == "recall"
-        client.use_tool("remember", {"text": "Ana lives in Kiel"})
-        found = client.use_tool("memory_search", {"query": "Ana"}, tools="profclaw")
-    assert [one["text"] for one in found["chunks"]] == ["Ana lives in Kiel"]
-
-
 def test_every_answer_fits_its_output_schema(call):
     called = {
         ("default", "remember"): {"text": "Ana lives in Kiel"},
@@ -86,14 +78,6 @@ def test_every_answer_fits_its_output_schema(call):
 # Ours
 
 
-def test_recall_says_why_nothing_is_known(call):
-    assert use(call, "recall", query="where does Ana live?")["why"]
-    use(call, "remember", text="Bob works on the Apollo project")
-    found = use(call, "recall", query="what is the capital of Peru?")
-    assert found["results"] == []
-    assert found["why"]
-
-
 def test_remember_names_what_says_the_same_and_stores_it_once(call):
     first = use(call, "remember", text="Ana lives in Kiel", category="people/ana")
     assert first["stored"] is True
@@ -105,18 +89,6 @@ def test_remember_names_what_says_the_same_and_stores_it_once(call):
         told = [*pool.map(lambda _: use(call, "remember", text="The gate is blue"), range(16))]
     assert [one["stored"] for one in told].count(True) == 1
     assert call.total() == 2
-
-
-def test_remember_names_what_it_contradicts_and_recall_marks_it_as_outdated(call):
-    old = use(call, "remember", text="Ana lives in Kiel", category="people/ana")
-    new = use(call, "remember", text="Ana lives in Bonn")
-    assert new["contradicts"] == [{"id": old["id"], "text": "Ana lives in Kiel"}]
-    assert new["category"] == "people/ana"
-    results = use(call, "recall", query="where does Ana live?")["results"]
-    assert [(one["text"], one.get("outdated", False)) for one in results] == [
-        ("Ana lives in Bonn", False),
-        ("Ana lives in Kiel", True),
-    ]
 
 
 def test_a_statement_against_a_models_instructions_that_is_remembered_is_quoted_and_waits(call):
@@ -138,17 +110,6 @@ def test_arguments_that_models_write_wrong_are_taken_or_named(call):
     assert call("POST", "/api/tools/recall", {"question": "Ana"}).refusal()[2] == "question"
     assert call("POST", "/api/tools/recall", {}).refusal()[2] == "query"
     assert call("POST", "/api/tools/recal", {"query": "x"}).status == 404
-
-
-def test_forget_deletes_for_good_and_recall_has_all_sources_in_one_list(call):
-    call.ok("PUT", "/api/kv/gate_code", {"value": "4711"})
-    key = use(call, "remember", text="The gate code is at the office")["id"]
-    found = use(call, "recall", query="gate code")["results"]
-    assert {one["source"] for one in found} == {"pair", "memory"}
-    assert use(call, "forget", id=key)["deleted"] is True
-    found = use(call, "recall", query="gate code")["results"]
-    assert [one["source"] for one in found] == ["pair"]
-    assert call("POST", "/api/tools/forget", {"id": key}).status == 404
 
 
 def test_recall_cuts_what_is_longer_than_a_model_can_use(call):

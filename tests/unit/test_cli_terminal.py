@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import sys
 import time
 from functools import partial
 from io import StringIO
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -19,19 +17,10 @@ from thermocline.daemon.cli import terminal
 from thermocline.daemon.client import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
-
-
-@pytest.fixture
-def screen() -> Iterator[tuple[int, TextIO]]:
-    """A terminal: where its characters come out, and the stream to it."""
-    ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "w") as stream:
-        yield ours, stream
-    os.close(ours)
 
 
 @given(st.text())
@@ -92,14 +81,6 @@ def test_a_remedy_is_whole_on_a_narrow_terminal(capsys, monkeypatch):
     assert max(map(len, lines)) <= 40
     assert " ".join(" ".join(lines).split()) == f"state stopped remedy {remedy}"
     assert [line[:8] for line in lines[2:]] == [" " * 8] * (len(lines) - 2)
-
-
-def test_stored_text_is_harmless_on_a_terminal(screen, monkeypatch):
-    end, stream = screen
-    monkeypatch.setattr(sys, "stdout", stream)
-    terminal.show_text("a\x1b[1m")
-    stream.flush()
-    assert os.read(end, 100) == b"a\\x1b[1m\r\n"
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))

@@ -40,16 +40,6 @@ def user_file(tmp_path: Path) -> Path:
 # Changing it, where no daemon answers
 
 
-def test_a_key_is_set_in_the_users_file_and_unset_again(run, user_file, capsys):
-    assert run("--set", "log.level=debug", "--set", "hot.max_tasks=3") == 0
-    assert capsys.readouterr().out == f"wrote {user_file}\n"
-    expected = {"hot": {"max_bytes": 4000, "max_tasks": 3}, "log": {"level": "debug"}}
-    assert json.loads(user_file.read_text()) == expected
-    assert run("--unset", "hot.max_bytes", "--unset", "log", as_json=True) == 0
-    assert json.loads(capsys.readouterr().out)["file"] == str(user_file)
-    assert json.loads(user_file.read_text()) == {"hot": {"max_tasks": 3}}
-
-
 def test_only_who_names_a_replica_hears_that_it_can_be_sealed(run, capsys):
     for url, is_told in (("file:/mnt/replica.db", True), ("null", False)):
         assert run("--set", f"sync.url={url}") == 0
