@@ -3,7 +3,6 @@
 import asyncio
 import math
 import os
-import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -168,17 +167,6 @@ async def test_every_call_of_passages_has_a_probe_and_no_query_has(rig, model_se
     assert model_server.encoded == [PROBE, "a", PROBE, "b"]
 
 
-async def test_a_provider_is_told_what_the_texts_are(build, model_server, tmp_path):
-    (tmp_path / "key").write_text('{"voyage": "THEKEY"}')
-    key_file = str(tmp_path / "key")
-    rig = build("voyage/voyage-3", api_bases={"voyage": model_server.base}, key_file=key_file)
-    await rig.encode("a")
-    await rig.query("b")
-    types = [heard.body["input_type"] for heard in model_server.heard]
-    assert types == ["document", "query"]
-    assert model_server.heard[0].headers["authorization"] == "Bearer THEKEY"
-
-
 async def test_a_single_key_is_that_of_the_encoder_if_nothing_else_is_configured(
     build, model_server, tmp_path
 ):
@@ -295,13 +283,6 @@ async def test_a_refusal_of_everything_is_no_text_s_fault(rig, model_server):
     assert len(model_server.heard) == 2
 
 
-async def test_a_server_that_is_down_is_said(build, closed_port):
-    rig = build(OPENAI, api_bases={"openai": f"http://127.0.0.1:{closed_port}/v1"})
-    error = await refused(rig, "a")
-    assert "cannot reach" in error.message
-    assert "start the model's server" in (error.hint or "")
-
-
 async def test_a_late_query_is_answered_from_the_cache_the_next_time(rig, model_server):
     await rig.encode()
     model_server.says(Saying(late=True))
@@ -410,16 +391,6 @@ async def test_a_folder_without_a_usable_model_is_said(build, model_folder, tmp_
         assert f"no static model in {folder}" in error.message
         assert why in error.message
         assert await rig.query("a") is None
-
-
-async def test_a_killed_process_of_a_static_model_is_started_again(build, model_folder):
-    rig = build(f"static:{model_folder}")
-    before = await rig.encode("a dog")
-    pid = rig.state().pid
-    os.kill(pid, signal.SIGKILL)
-    await until(lambda: rig.state().pid != pid, "it has ended")
-    assert rig.state().memory_bytes == 0
-    assert await rig.encode("a dog") == before
 
 
 async def test_the_process_stays_as_long_as_a_static_model_is_configured(build, model_folder):

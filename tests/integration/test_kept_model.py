@@ -15,18 +15,6 @@ def observe(call: Any, server: ModelServer, told: list[dict[str, Any]], *texts: 
     return call.ok("POST", "/api/observe", body | {"llm_endpoint": server.plain, "llm": True})
 
 
-def test_a_short_conversation_is_read_by_the_rules_alone(
-    make_daemon, calls_of, eventually, model_server
-):
-    model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
-    daemon = make_daemon(*model, "--set", "observe.debounce_seconds=0.05").start()
-    call = calls_of(daemon)
-    message = {"role": "user", "content": "We decided to use Postgres for billing"}
-    call.ok("POST", "/api/observe", {"conversation": "c", "messages": [message]})
-    eventually(lambda: call.total() == 1, "it was read")
-    assert model_server.heard == []
-
-
 def test_what_a_model_tells_of_the_owner_stands_in_the_hot_state(call, model_server):
     told = [
         {"text": "The user goes by Joni", "profile": "preferred_name", "value": "Joni", "turn": 0},

@@ -528,13 +528,6 @@ async def test_neither_keys_nor_the_daemons_environment_reach_the_process(build,
     assert KEY not in told(pid, "cmdline")
 
 
-async def test_the_daemons_side_never_holds_what_is_heavy(rig, model_server):
-    model_server.says(FACT)
-    await rig.ask()
-    assert rig.process.state.litellm is not None
-    assert not {"litellm", "openai", "httpx", "pydantic"} & set(sys.modules)
-
-
 async def test_what_libraries_print_does_not_disturb_the_pipe():
     code = """
 import os

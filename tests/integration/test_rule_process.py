@@ -120,15 +120,6 @@ async def test_a_process_that_cannot_start_leaves_the_text_to_a_thread():
     assert (await broken.run(5_000, distilling.distil, "Ada likes tea")).fact == "Ada likes tea"
 
 
-async def test_it_ends_when_nobody_needs_it():
-    process = RuleProcess(idle_seconds=0.05)
-    await process.run(5_000, distilling.distil, "Ada likes tea")
-    pid = process.pid
-    assert pid is not None
-    await until(lambda: process.pid is None and is_gone(pid), "the process ends")
-    await process.close()
-
-
 async def test_a_cancelled_caller_ends_the_computation(process):
     text = long_text(400_000)
     with pytest.raises(TimeoutError):

@@ -12,8 +12,6 @@ from thermocline.daemon.language.comparison import (
     judge,
     key_of,
 )
-from thermocline.daemon.language.normal_form import read
-from thermocline.daemon.language.word_order import difference
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.similarity import exact_key, jaccard, words
 
@@ -50,12 +48,6 @@ def test_no_other_pair_is_taken_for_a_duplicate_in_either_order():
     others = [pair[1:] for pair in PAIRS if pair[0] != "duplicate"]
     both = [*others, *(pair[::-1] for pair in others)]
     assert [pair for pair in both if judge(*pair).relation == "duplicate"] == []
-
-
-def test_duplicates_among_memories_are_those_that_a_comparison_finds():
-    for _, older, newer in PAIRS:
-        pairs = find_duplicates([stored("a", older, 1.0), stored("b", newer, 2.0)])
-        assert bool(pairs) == (judge(older, newer).relation == "duplicate"), (older, newer)
 
 
 @given(st.text())
@@ -98,36 +90,6 @@ def test_reasons_tell_what_changed():
     assert judge("Likes tea", "Never likes tea").reasons == ("the newer denies the older",)
     assert judge("Never likes tea", "Likes tea").reasons == ("the older denies the newer",)
     assert judge("他不喜欢茶", "他喜欢茶").reasons == ("the older denies the newer",)
-
-
-def test_a_statement_is_read_without_what_changes_nothing():
-    statement = read("Note that the “cat” isn’t at home!")
-    assert statement.words == ("cat", "is", "not", "at", "home")
-    assert statement.core == ("cat", "is", "at", "home")
-    assert statement.negations == ("not",)
-    assert not statement.asks
-    assert not statement.open
-
-
-def test_a_statement_of_some_cases_is_open_and_a_question_asks():
-    assert read("Sometimes it rains").open
-    assert read("It is not true that Ben never came").open
-    assert read("Where is Ben?").asks
-    assert read("أين بن؟").asks
-
-
-def test_the_difference_is_what_the_common_ends_leave():
-    parts = difference(tuple("abcxyde"), tuple("abczde"))
-    assert (parts.before, parts.older, parts.newer, parts.after) == (
-        tuple("abc"), tuple("xy"), tuple("z"), tuple("de"),
-    )  # fmt: skip
-
-
-@given(st.lists(st.sampled_from("ab")).map(tuple), st.lists(st.sampled_from("ab")).map(tuple))
-def test_a_difference_holds_both_sequences(one, other):
-    parts = difference(one, other)
-    assert parts.before + parts.older + parts.after == one
-    assert parts.before + parts.newer + parts.after == other
 
 
 def test_texts_of_the_largest_size_are_judged_at_once():

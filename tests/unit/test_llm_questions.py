@@ -38,32 +38,11 @@ def test_a_marker_that_stands_in_the_text_is_not_used():
     assert first == "[note marker2]"
 
 
-def test_what_stays_the_same_comes_first_and_in_the_same_words():
-    quoting = Quoting()
-    tree, question = Part("tree", "a\nb", stable=True), Part("question", "where?")
-    first = quoting.messages(model_question(question, tree), RULE)[1].content
-    second = quoting.messages(model_question(Part("question", "when?"), tree), RULE)[1].content
-    head = first.partition("[question")[0]
-    assert head.startswith("[tree ")
-    assert second.startswith(head)
-
-
 def test_a_marker_that_stays_is_of_this_text_and_this_process_alone():
     quoting = Quoting()
     tree = lines(quoting, Part("tree", "a", stable=True))[0]
     assert tree != lines(quoting, Part("tree", "b", stable=True))[0]
     assert tree != lines(Quoting(), Part("tree", "a", stable=True))[0]
-
-
-def test_words_of_our_own_go_without_a_marker():
-    assert lines(Quoting(), Part("limit", "at most five", quoted=False)) == ["at most five"]
-
-
-def test_the_instructions_end_with_the_rule_and_hold_no_marker():
-    system, given_ = Quoting().messages(model_question(Part("note", "x")), RULE)
-    assert system.role == "system"
-    assert system.content == "the instructions\n\nthe rule"
-    assert given_.role == "user"
 
 
 def test_tokens_that_steer_a_server_are_broken_up():

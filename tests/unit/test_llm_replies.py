@@ -187,18 +187,9 @@ def test_a_struct_becomes_an_object_without_references_or_optional_keys():
     assert not keys(form.schema) & {"$ref", "$defs", "title"}
 
 
-def test_a_field_may_have_the_name_of_a_schemas_word():
-    assert "default" in form_of(Entity).schema["properties"]
-
-
 def test_a_list_is_wrapped_into_an_object():
     form = form_of(list[Relation])
     assert form.schema["type"] == "object"
     assert form.schema["required"] == ["items"]
     assert form.schema["properties"]["items"]["type"] == "array"
     assert form.name == "list"
-
-
-def test_the_words_for_a_prompt_are_the_schema():
-    form = form_of(Entity)
-    assert json.loads(form.words) == form.schema
