@@ -223,15 +223,6 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept):
 # What it notes
 
 
-async def test_a_day_is_one_row_of_the_history(upkept):
-    await upkept.add(memory("a"))
-    await upkept.run("quick")
-    await upkept.add(memory("b"))
-    await upkept.run("quick")
-    [day] = await upkept.store.read(lambda db: days.load(db, 7))
-    assert (str(day.day), day.warm_count, day.stored, day.consolidations) == ("2026-11-21", 2, 2, 2)
-
-
 # Interrupted
 
 

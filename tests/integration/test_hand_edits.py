@@ -223,19 +223,6 @@ async def test_a_memory_md_that_is_no_plain_file_is_left_alone_and_reported(
     assert problems.current() == []
 
 
-def test_no_warm_file_of_another_agent_is_taken_over_through_a_link(make_daemon):
-    daemon = make_daemon()
-    other, own = daemon.folder("other"), daemon.folder("ana")
-    for folder in (other, own / "memory" / "ana"):
-        folder.mkdir(parents=True)
-    (other / WARM_FILE).write_text('[{"id": "s1", "text": "the secret of the other"}]')
-    (own / "memory" / "ana" / WARM_FILE).symlink_to(other / WARM_FILE)
-    daemon.start()
-    with daemon.client("ana") as client:
-        client.store("my own")
-        assert [memory.text for memory in client.list().results] == ["my own"]
-
-
 # MEMORY.md belongs to its people
 
 

@@ -1,7 +1,6 @@
 """Taking in daily notes: every fact once, whatever the files are and however often they change."""
 
 import os
-import sqlite3
 from collections.abc import Awaitable, Callable
 from datetime import UTC
 from pathlib import Path
@@ -315,13 +314,3 @@ async def test_a_note_in_the_workspace_and_one_of_the_same_name_are_two(notes, t
     notes.folders = (Folder("own", notes.folder), Folder("workspace", workspace))
     assert counts(await notes.take_in()) == (2, 2, 0)
     assert counts(await notes.take_in()) == (2, 0, 2)
-
-
-async def test_nothing_is_there_to_read(notes):
-    notes.folder.rmdir()
-    assert counts(await notes.take_in()) == (0, 0, 0)
-
-    def meta(db: sqlite3.Connection) -> list[Any]:
-        return db.execute("SELECT key FROM meta WHERE key LIKE 'note/%'").fetchall()
-
-    assert await notes.store.read(meta) == []

@@ -233,24 +233,6 @@ async def test_forgetting_a_kept_memory_forgets_what_says_the_same(open_store, m
     assert (await store.read(everything))["memories"] == {}
 
 
-async def test_forgetting_a_kept_memory_brings_back_what_was_merged_into_it(
-    open_store, make_memory, published
-):
-    store = await open_store(now=lambda: NOW)
-    older, newer = coffee(make_memory)
-    older = msgspec.structs.replace(older, text="Ana drinks coffee in the morning")
-    for memory in (older, newer):
-        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
-    await merged(store)
-    published.clear()
-    back = await store.write(lambda tx: memories.delete(tx, get(tx, NEW)))
-    assert back == (OLD,)
-    after = await store.read(everything)
-    assert after["memories"] == {OLD: older}
-    assert (after["totals"], after["warm"], after["found"]["coffee"]) == ((1, 0), {OLD}, {OLD})
-    assert [event.type for _, event in published] == ["memory.unmerged", "memory.deleted"]
-
-
 async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     open_store, make_memory
 ):

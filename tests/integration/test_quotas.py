@@ -88,15 +88,6 @@ def test_a_rate_is_an_average_over_ten_seconds():
     rates.acquire("a", 0.0)
 
 
-def test_what_is_remembered_of_a_million_agents_is_little():
-    now = [0.0]
-    rates = RateLimit(lambda: now[0])
-    for number in range(10_000):
-        now[0] += 0.01
-        rates.acquire(f"agent{number}", 100.0)
-    assert len(rates._paid) <= 1_001
-
-
 def test_a_process_with_all_connections_keeps_no_other_out(shared_daemon, wire, eventually):
     def full() -> bool:
         mine.append(wire())

@@ -1,26 +1,12 @@
 """The daemon's section of MEMORY.md: the rest of the file keeps every byte."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.errors import InvalidInput
 from thermocline.daemon.store.records import memory_md
 from thermocline.daemon.store.records.memory_md import BEGIN, END
 
 PAGE = "# Title\n\n- **Name:** Ada\n"
-
-
-def test_damaged_markers_are_refused():
-    for text in [
-        f"{BEGIN}\nx\n", f"x\n{END}\n", f"{END}\nx\n{BEGIN}\n",
-        f"{BEGIN}\na\n{END}\n{BEGIN}\nb\n{END}\n", f"{BEGIN}\n{BEGIN}\na\n{END}\n",
-        "\ufeffx".encode("utf-16-le").decode("latin-1"),
-    ]:  # fmt: skip
-        for use in (memory_md.page_in, lambda content: memory_md.put(content, PAGE)):
-            with pytest.raises(InvalidInput) as caught:
-                use(text.encode("latin-1"))
-            assert caught.value.hint
 
 
 def test_what_is_outside_of_the_section_belongs_to_people():

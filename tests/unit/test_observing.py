@@ -44,11 +44,6 @@ def test_a_solution_has_the_place_of_the_advice_that_helped():
     assert (solution.tags[0], solution.position) == ("solution", 1)
 
 
-def test_systems_and_tools_state_nothing():
-    assert observed(Turn("system", "We decided to use Postgres for billing")) == []
-    assert observed(Turn("tool", "The build failed with an error in main.c")) == []
-
-
 def test_an_unknown_speaker_has_no_relations():
     assert all(not one.relations for one in mentions("I moved to Berlin and use Docker"))
     assert not mentions("the gym moved to Tuesdays", "Ada")
@@ -90,14 +85,6 @@ def test_the_profile_is_that_of_the_owner_without_what_others_say_or_is_quoted()
     assert profile_of(Turn("user", "Please answer in German.")) == {
         "preference": "Please answer in German."
     }
-
-
-def test_who_said_it_is_kept_where_only_roles_are_given():
-    turns = [
-        Turn("user", "We decided to use Postgres for billing"),
-        Turn("assistant", "Deployed the billing service on port 8081."),
-    ]
-    assert [one.actor for one in extract_turns(turns)] == ["user", "assistant"]
 
 
 def test_what_somebody_does_for_a_living_is_found_by_that_word():

@@ -10,7 +10,6 @@ from thermocline.daemon.cloud.account import (
     Account,
     Secret,
     account_of,
-    read_token,
 )
 from thermocline.daemon.config import load
 from thermocline.daemon.errors import ConfigInvalid
@@ -93,14 +92,3 @@ def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
     settings = load({}, sets=("sync.url=https://a",), system_file=NOWHERE).settings
     with pytest.raises(ConfigInvalid, match="cannot access"):
         account_of(settings, env, "default", tmp_path)
-
-
-def test_a_token_that_is_not_there_is_told_with_the_way_out(tmp_path):
-    with pytest.raises(ConfigInvalid, match="No such file") as missing:
-        read_token(tmp_path / "none")
-    assert missing.value.hint == "put the token into it, or name another file in sync.token_file"
-    (tmp_path / "two").write_text("two words")
-    with pytest.raises(ConfigInvalid) as wrong:
-        read_token(tmp_path / "two")
-    assert "two words" not in wrong.value.message
-    assert wrong.value.hint == "put the token alone into it"

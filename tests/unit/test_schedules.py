@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.maintenance.consolidation import STEPS, covered_by, steps_of
 from thermocline.daemon.maintenance.schedule import believed, next_after, spread
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -93,19 +92,6 @@ def test_agents_are_spread_and_each_keeps_its_place():
 
 
 # The plan
-
-
-def test_the_modes_contain_each_other():
-    assert set(steps_of("quick")) < set(steps_of("daily")) < set(steps_of("monthly"))
-    assert steps_of("full") == STEPS
-    assert steps_of("daily")[0] == "ingest"
-
-
-def test_a_larger_run_covers_the_smaller_ones():
-    assert covered_by("quick") == ()
-    assert covered_by("daily") == ("quick", "merging")
-    assert covered_by("monthly") == ("quick", "daily", "merging")
-    assert covered_by("full") == ("quick", "daily", "monthly", "merging")
 
 
 # The device's own zone

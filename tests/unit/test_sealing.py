@@ -261,16 +261,6 @@ def test_the_names_of_devices_and_agents_are_readable_for_the_owner_alone():
 # Keys
 
 
-def test_rows_of_an_earlier_epoch_stay_readable_and_later_ones_need_their_key():
-    later = RING.next()
-    old, new = line(rows(RING), a_row(text="x")), line(rows(later), a_row(text="x"))
-    assert old[:3] == new[:3]
-    assert json.loads(new[4]) == {"epoch": 2}
-    assert isinstance(rows(later).received(old), Received)
-    with pytest.raises(KeyMissing):
-        rows(RING).received(new)
-
-
 def test_a_keyring_follows_only_one_whose_keys_its_maker_had():
     two = RING.next()
     three = two.next()
@@ -319,18 +309,6 @@ def test_a_new_epoch_is_for_the_given_devices_and_the_recovery_key():
     assert [each.device for each in listed] == ["d1", keyring.RECOVERY]
     assert keyring.opened(listed[0], private, RING) == ring
     assert keyring.recovered(listed[1], text) == ring
-
-
-def test_a_new_epoch_is_neither_for_retired_devices_nor_for_invented_ones():
-    public = cipher.public_key(bytes(range(32)))
-    first = [keyring.entry(RING, device, public) for device in ("d1", "d2")]
-    invented = keyring.entry(keyring.new_keyring(), "d3", public)
-    two = RING.next(retired="d2")
-    assert [each.device for each in keyring.entries(two, [*first, invented])] == ["d1"]
-    # It was taken in again.
-    again = [keyring.entry(two, device, public) for device in ("d1", "d2")]
-    assert [each.device for each in keyring.entries(two.next(), again)] == ["d1", "d2"]
-    assert [each.device for each in keyring.entries(two.next(), first)] == ["d1"]
 
 
 # The recovery key

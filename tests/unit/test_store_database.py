@@ -2,9 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Callable
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,37 +11,8 @@ from store_parts import transaction
 from thermocline.daemon.store.database import meta, rows
 from thermocline.daemon.store.database.connection import connect, lost_words
 from thermocline.daemon.store.database.connection import transaction as database_transaction
-from thermocline.daemon.store.database.memory_database import in_pages
 from thermocline.daemon.store.records.documents import metrics_document
 from thermocline.daemon.store.records.merging import stranded
-
-
-class Count(msgspec.Struct):
-    number: int
-
-
-@pytest.fixture
-def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
-    return remembered([])
-
-
-def note(db: sqlite3.Connection, **values: object) -> None:
-    tx = transaction(db, 1.0)
-    for key, value in values.items():
-        meta.write(tx, key, value)
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{not json", b"[]", b"5", b'{"number": "x"}', b"\xff", b"[" * 100_000]
-)
-def test_damage_is_as_if_nothing_had_been_noted(db, content):
-    note(db, day1=Count(1), day3=Count(3))
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('day2', CAST(? AS TEXT))", (content,))
-    assert meta.read(db, "day2", Count) is None
-    assert meta.latest(db, "day", 9, Count) == {"1": Count(1), "3": Count(3)}
-    note(db, day2=Count(2))
-    assert meta.read(db, "day2", Count) == Count(2)
-
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
@@ -74,26 +43,6 @@ def test_counters_of_a_day_are_counted_apart_begin_anew_the_next_and_are_not_kep
     tomorrow = time.strftime("%Y-%m-%d", time.localtime(NOW + DAY))
     kept = {"total_evicted": 1, "total_stored": 1}
     assert row.data == kept | {f"reinforcements_today@{tomorrow}": 1}
-
-
-def test_every_row_comes_once_and_a_table_that_never_ends_is_left():
-    db = sqlite3.connect(":memory:")
-    db.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
-    db.executemany("INSERT INTO numbers VALUES (?)", ((n,) for n in range(1, 1102)))
-    sql = "SELECT n FROM numbers WHERE n > ? ORDER BY n LIMIT ?"
-    assert [n for (n,) in in_pages(db, sql, after=0)] == list(range(1, 1102))
-    # As a page of zeros does it: what is found stands before what was found.
-    assert list(in_pages(db, "SELECT 0 WHERE ? IS NOT NULL LIMIT ?", after=0)) == [(0,)]
-
-
-def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end():
-    for merged, living, free in [
-        ({}, "", []), ({"a": "b", "b": "c"}, "c", []), ({"a": "b", "b": "c"}, "", ["b"]),
-        ({"a": "b", "x": "b"}, "", ["a", "x"]), ({"a": "a"}, "", ["a"]),
-        ({"a": "b", "b": "c", "c": "a", "x": "b"}, "", ["a"]),
-        ({"x": "b", "b": "c", "c": "b"}, "", ["b"]),
-    ]:  # fmt: skip
-        assert stranded(merged, living) == free
 
 
 names = st.sampled_from("abcdef")

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from thermocline.daemon.errors import Conflict, ThermoclineError
+from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.runtime.line_file import append
 
 
@@ -29,25 +29,6 @@ def test_each_line_stands_there_once_and_whole(tmp_path, before, added, after):
     for line in added:
         append(path, line)
     assert path.read_text(encoding="utf-8") == after
-
-
-def test_what_is_no_file_is_refused(tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("folder", "link", "pipe"):
-        with pytest.raises(Conflict):
-            append(tmp_path / name, "x")
-    assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_long_file_is_not_read_as_a_whole(tmp_path):
-    path = tmp_path / "lines"
-    path.write_text("x" * 99 + "\n", encoding="utf-8")
-    with path.open("a", encoding="utf-8") as file:
-        file.write(("y" * 99 + "\n") * 2_000)
-    append(path, "last")
-    assert path.read_text(encoding="utf-8").endswith("y\nlast\n")
 
 
 def test_a_line_that_could_not_be_synced_is_written_again(tmp_path, monkeypatch):

@@ -11,23 +11,6 @@ from thermocline.daemon.language.secrets import clear_turns
 from thermocline.daemon.language.speech import Turn, utterances
 
 TALKS = Path(__file__).parents[1] / "benchmarks" / "data" / "talks"
-TABLE = Path(__file__).parents[1] / "data" / "talk_phrases.txt"
-
-
-def observed(*turns: str | Turn) -> list[str]:
-    """What is kept of a talk; a text is said by the user."""
-    said = [Turn("user", turn) if isinstance(turn, str) else turn for turn in turns]
-    return [one.text for one in extract_turns(said)]
-
-
-def agent(text: str) -> Turn:
-    return Turn("assistant", text)
-
-
-def phrases() -> list[str]:
-    """The lines of the table: turns => what is kept of them."""
-    lines = TABLE.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if not line.startswith("#")]
 
 
 def test_a_frame_is_no_speaker():

@@ -18,7 +18,6 @@ from thermocline.daemon.memory.similarity import (
     words,
 )
 from thermocline.daemon.memory.stemming import stem, variants
-from thermocline.daemon.recall.query import match_expression
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 JACCARD = json.loads((VECTORS / "tinyclaw_scoring.json").read_text())["jaccard"]
@@ -58,12 +57,6 @@ def test_words_keep_their_marks_and_unspaced_scripts_come_in_pairs():
 def test_overlaps_are_symmetric_shares(one, other):
     assert 0.0 <= overlap(one, other) <= 1.0
     assert overlap(one, other) == overlap(other, one)
-
-
-@given(st.sets(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdef")))
-def test_jaccard_is_intersection_by_union(one, other):
-    expected = len(one & other) / len(one | other) if one | other else 0.0
-    assert jaccard(one, other) == expected
 
 
 def test_a_text_of_the_largest_size_is_read_at_once():
@@ -106,23 +99,6 @@ def test_no_form_is_its_own_variant_and_every_family_leads_back():
 @given(st.text(max_size=20))
 def test_any_text_may_be_asked_for(word):
     assert all(other.islower() and other != word for other in variants(word))
-
-
-def test_variants_find_what_the_stemmer_does_not(index):
-    index.execute("INSERT INTO memory_fts(rowid, text) VALUES (1, 'we bought two mice')")
-    for word in ("buy", "buying", "mouse"):
-        found = "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?"
-        assert index.execute(found, (match_expression((word,)),)).fetchall() == []
-        wider = match_expression((word, *variants(word)))
-        assert index.execute(found, (wider,)).fetchall() == [(1,)]
-
-
-@pytest.fixture
-def index():
-    db = sqlite3.connect(":memory:")
-    db.execute('CREATE VIRTUAL TABLE memory_fts USING fts5(text, tokenize = "porter unicode61")')
-    yield db
-    db.close()
 
 
 @given(st.text(alphabet="東京都庁大阪府ab ", max_size=30))
