@@ -25,6 +25,7 @@ Signal: TypeAlias = Literal[
 
 NEUTRAL: Final = "neutral"
 ONGOING: Final[Outcome] = "ongoing"
+OF_OURS: Final = re.compile(r"(?i:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma|notre)\b")
 WORD: Final = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _LONGEST: Final = 600
 _LONGEST_GREETING: Final = 80
@@ -45,7 +46,12 @@ _WORD_WORTH: Final = 0.15
 _MANY_WORDS: Final = 8
 _TOO_MANY_WORDS: Final = 45
 _NAME: Final = r"(?P<name>[^\W\d_][\w'’-]{0,40}(?: [A-ZÀ-Þ][\w'’-]{1,40}){0,2})"
-_INTRODUCED: Final = rf"\b(?i:{{%s}}) {_NAME}(?=[,.!;]|$| (?i:{{and}}|{{aside}})\b)"
+_INTRODUCED: Final = rf"\b(?i:{{%s}}) {_NAME}(?=[,.!;]|$| (?i:{{and}}|{{aside}}|{{belonging}})\b)"
+# "Priya here, …", "hi, it's Olu from the night shift, …".
+_SPEAKING: Final = (
+    rf"(?:(?i:{{introduced}}) |(?:(?:{{~greeting}}|{{greeting}})[,.!]? )*){_NAME} (?i:{{speaks}})"
+    r"(?=[,.!;:]|$| (?i:{belonging})\b)"
+)
 _UNSPACED_NAME: Final = r"(?P<unspaced>[\u4e00-\u9fff]{1,4}?)(?=就|吧|[,，。.!！\s]|$)"
 _CLAUSES: Final = r"[,;:.!?。，；！、→—](?:\s+|$)|(?<=[。，；！、])|\s[-–—→]+\s|\s(?:{turn})\s"
 _OPENING: Final = r"\A(?:(?:{opening})[, ]+)+(?=\S)"
@@ -54,7 +60,7 @@ _GREETING: Final = (
     r"(?:[\s,.!?…~:)('-]+|$|(?=[。！？])[。！？]+)(?:[a-zà-ÿ]{2,12}[!.,?]*$)?)+"
 )
 _BARE_ANSWER: Final = r"(?:(?:{bare}|{~bare})[\s,.!。，！]*)+"
-_NAMING: Final = ("named", "called", "agent_named", "intro", "introduced", "just")
+_NAMING: Final = ("named", "called", "agent_named", "intro", "introduced", "speaks", "just")
 _ONLY_CALLED: Final = rf"(?i:{{just}}) {_NAME} (?i:{{is_fine}})\b"
 _NEARBY: Final = 40
 # The concepts of what somebody is by their work, family or studies, and where a text names it.
@@ -143,13 +149,16 @@ def names_told(text: str) -> dict[str, str]:
     name = _name_after("named", text)
     if not name and (met := compiled(_INTRODUCED % "intro").search(text)):
         name = "" if met["name"].casefold() in not_topics() else met["name"]
+    elif not name and (met := compiled(_SPEAKING).match(text)):
+        name = met["name"] if _may_be_a_name(met["name"]) else ""
     elif not name and (met := compiled(_INTRODUCED % "introduced").match(text)):
         first, after = met["name"].split()[0], fold(text[met.end() :]).lstrip(" ,.")
         in_passing = cue("aside").pattern.match(after) and first.casefold() not in words("no_names")
         of_self = not says("presents", text[: met.start("name")])
         beside = called or in_passing or (of_self and _is_role(first, after))
         known = is_given_name(first) or (first[0].isupper() and beside)
-        name = met["name"] if known else ""
+        # "This is Maria, my sister", "… Anna from accounting, she wrote to me".
+        name = met["name"] if known and (of_self or not _is_of_another(after)) else ""
     if name:
         result["name"] = name
     if not text.rstrip().endswith("?"):
@@ -165,6 +174,22 @@ def _is_role(word: str, following: str) -> bool:
         return False
     opening = " ".join(following.split()[:_WORDS_OF_ROLE])
     return not _ROLES.isdisjoint(map(known.name_of, known.codes_of(opening)))
+
+
+def _is_of_another(after: str) -> bool:
+    """Whether what follows a name says that it is somebody else's than the speaker's."""
+    tokens = WORD.findall(after)
+    third = any(cue("he", "she").pattern.fullmatch(word) for word in tokens)
+    return third or OF_OURS.match(after) is not None
+
+
+def _may_be_a_name(word: str) -> bool:
+    """Whether a word at the place of a name may be one: given, or without a meaning."""
+    first = word.split(maxsplit=1)[0]
+    if is_given_name(first):
+        return True
+    is_known = first.casefold() in not_topics() | words("days", "no_names") | day_names()
+    return first[0].isupper() and not (is_known or thesaurus().codes_of(first))
 
 
 @cache

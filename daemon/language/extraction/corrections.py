@@ -33,6 +33,7 @@ _NAMED_LAST: Final = re.compile(rf".*?\b(?P<before>\w+) (?P<name>{_NAMES.pattern
 _NEAR: Final = 4
 # Where somebody may begin to correct themselves, and the words before the new value.
 _PAUSE: Final = re.compile(r"[,;.…]+\s+|\s[-–—]\s+")
+_BEHIND_DENIAL: Final = " ,.!:，。-"
 _MOST_RETRACTING: Final = 6
 _AT_ONCE: Final = 3
 # How far back somebody goes to say something again, in words.
@@ -112,11 +113,28 @@ def retracts(sentence: str) -> bool:
     return cue("retracts").pattern.match(fold(sentence)) is not None
 
 
+def without_denial(sentence: str) -> str:
+    """What a sentence says behind "I was wrong:" or "that is wrong,"; else the sentence."""
+    if not cue("mistaken").any_in(fold(sentence)):
+        return sentence
+    denied = cue("denies").pattern.match(fold(sentence))
+    rest = sentence[denied.end() :].lstrip(_BEHIND_DENIAL) if denied else ""
+    # "That is wrong, it's in the cellar" says less alone.
+    leans = cue("it", "they", "he", "she").pattern.match(fold(rest))
+    return rest if len(WORD.findall(rest)) > _FEW and not leans else sentence
+
+
 def correction_of(
-    sentence: str, earlier: Sequence[str], *, denied: bool = False, following: str = ""
+    sentence: str,
+    earlier: Sequence[str],
+    *,
+    denied: bool = False,
+    corrects: bool = False,
+    following: str = "",
 ) -> Correction | None:
     """The newest of the `earlier` texts that `sentence` corrects; None if it corrects none.
 
+    `corrects`: whether the sentence is known to correct something.
     `denied`: whether the sentence before it denies something, so that a date alone is the new one.
     `following`: the next sentence, which may say the new value: "Saturday not. Sunday".
     """
@@ -130,7 +148,7 @@ def correction_of(
             if (text := _with_values(earlier[place], new)) != earlier[place]:
                 return Correction(place, text)
     return (
-        _restated(sentence, earlier)
+        _restated(sentence, earlier, corrects=corrects)
         or _renamed(sentence, earlier)
         or _overtaken(sentence, earlier, following)
         or _taken_back(sentence, earlier)
@@ -255,17 +273,20 @@ def _said_again(sentence: str) -> str:
     return clause if len([word for word in _about(clause) if word.isalpha()]) <= _FEW else ""
 
 
-def _restated(sentence: str, earlier: Sequence[str]) -> Correction | None:
+def _restated(sentence: str, earlier: Sequence[str], *, corrects: bool) -> Correction | None:
     """The newest text that says the same with another value: "no, our release day is Wednesday"."""
     denied = cue("denies").pattern.match(fold(sentence))
-    rest = sentence[denied.end() :].lstrip(" ,.!:，。-") if denied else ""
+    rest = sentence[denied.end() :].lstrip(_BEHIND_DENIAL) if denied else sentence * corrects
     if not rest or cue("adds").any_in(fold(rest)):
         return None
     longest = _FEW if _LATIN.search(rest) else 2 * _FEW
     for place in range(len(earlier) - 1, max(len(earlier) - _NEAR, 0) - 1, -1):
         parts = difference(read(earlier[place]).words, read(rest).words)
-        lengths = len(parts.older), len(parts.newer)
-        if len(parts.before) >= _FEW and 0 < min(lengths) <= max(lengths) <= longest:
+        if len(parts.before) >= _FEW and 0 < len(parts.newer) <= longest and parts.older:
+            # "On level 2 of the garage": what stands behind a value need not be said again.
+            numbers = [words[0][:1].isdigit() for words in (parts.older, parts.newer)]
+            if len(parts.older) > longest and not all(numbers):
+                continue
             return Correction(place, sentence)
     return None
 

@@ -286,13 +286,20 @@ def _corrected(
         same = following is not None and following.place == sentence.place
         rest = following.original if same else ""
         is_denied = denied == sentence.place
-        known = correction_of(sentence.original, texts, denied=is_denied, following=rest)
+        known = correction_of(
+            sentence.original,
+            texts,
+            denied=is_denied,
+            corrects="correction" in sentence.signals,
+            following=rest,
+        )
         denied = sentence.place if denies(sentence.original) else denied
         if known is None:
             result.append(sentence)
         elif known.text == sentence.original and known.place >= len(earlier):
             del result[places[known.place - len(earlier)]]
             result.append(replace(sentence, signals=sentence.signals | {"correction"}))
+            mended.add(sentence.original)
         elif known.place < len(earlier):
             text = known.text if known.text != sentence.original else sentence.text
             corrected[text] = earlier[known.place]

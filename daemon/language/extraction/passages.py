@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ...memory.similarity import fold
 from ..cues import (
+    OF_OURS,
     WORD,
     Signal,
     content_words,
@@ -33,7 +34,6 @@ from .references import WORTHLESS, begins_with_pronoun
 from .statements import MASKED, SpokenSentence, continued, has_value
 
 _MOST_BYTES: Final = 400
-_INTRODUCES: Final = re.compile(r"(?i:my|our|meine?|unsere?|mi|nuestr[oa]|mon|ma|notre)\b")
 _MOST_OF_REMARK: Final = 200
 _PUT_IN: Final = re.compile(r" \[(?P<name>(?:(?! removed\])[^\]])+)\]")
 # A sentence alone is kept for less; see `keeping`.
@@ -96,7 +96,7 @@ class _Passage:
         if (last.place, last.role) != (sentence.place, sentence.role) or " → " in sentence.text:
             return True
         # Another one begins with somebody or something else: "My sister Anna lives …".
-        if self.kept and _INTRODUCES.match(sentence.text):
+        if self.kept and OF_OURS.match(sentence.text):
             return True
         size = sum(utf8_bytes(item.text) for item in (*self.sentences, sentence))
         return size > _MOST_BYTES

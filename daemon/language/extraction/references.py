@@ -93,7 +93,10 @@ def noun_phrase(text: str) -> str:
 def begins_with_pronoun(text: str) -> bool:
     """Whether a text begins with "it", "she" or the like, and not with "it took ages"."""
     match = compiled(_PRONOUN).match(text)
-    return match is not None and not match["before"] and bool(_kind(match))
+    if match is None or match["before"] or not _kind(match):
+        return False
+    # "This is Ingrid from the night shift."
+    return "name" not in names_told(text)
 
 
 @cache
@@ -166,7 +169,10 @@ class _Talk:
             # Who is meant was said in the same breath.
             return sentence
         text = sentence.text
-        match = None if confirms(sentence) else compiled(_PRONOUN).match(text)
+        is_plain = confirms(sentence) or "name" in names_told(text)
+        # "That is wrong": what was said is.
+        is_plain |= cue("mistaken").pattern.match(fold(text)) is not None
+        match = None if is_plain else compiled(_PRONOUN).match(text)
         kind = _kind(match) if match else ""
         if match is None or not kind:
             return self._completed(sentence)

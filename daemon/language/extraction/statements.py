@@ -29,7 +29,15 @@ from ..secret_names import names_in
 from ..sentences import UNALTERED, dictated_parts, plain, printable, sentences
 from ..speech import Role, Utterance, utterances
 from ..vocabulary import compiled, cue, not_topics
-from .corrections import DATE, INSTEAD, corrected_within, denies, has_number, retracts
+from .corrections import (
+    DATE,
+    INSTEAD,
+    corrected_within,
+    denies,
+    has_number,
+    retracts,
+    without_denial,
+)
 from .keeping import VALUE, has_name, is_passing
 
 # The minimum worth of a kept statement: without aggression a plain sentence with a few content
@@ -43,6 +51,8 @@ _SELF_WORTH: Final = 0.5
 _SHORT_ANSWER: Final = 5
 # The answer to a question for a value may be a whole sentence.
 _ANSWER_WORDS: Final = 22
+# An answer that was yet to come is given within so many turns.
+_SOON: Final = 6
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
 # A longer confirmation is a statement by itself.
@@ -128,6 +138,8 @@ class _Talk:
 
     def __init__(self) -> None:
         self.statements: list[SpokenSentence] = []
+        # A question whose answer is yet to come: "I don't know yet".
+        self._open: SpokenSentence | None = None
         self.begin_turn()
 
     def begin_turn(self) -> None:
@@ -144,6 +156,7 @@ class _Talk:
             # The answer is yet to come: "let me look", "I thought it was free".
             says("stalls", statement.original) or says("supposed", statement.original)
         ):
+            self._open = last
             return
         answered = last.answers and last.place == statement.place
         if answered and self._asked is not None and _goes_on(self._asked, last, statement):
@@ -162,6 +175,10 @@ class _Talk:
             statement = _joined(self._asked, statement) if is_value else statement
         elif "question" in last.signals and last.place < statement.place:
             statement = self._reply(last, statement)
+        elif (question := self._open) in self.statements and _settles(question, statement):
+            self.statements.remove(question)
+            self._open, self._asked = None, question
+            statement = _joined(question, statement)
         else:
             statement = self._answer(last, statement)
         self.statements.append(statement)
@@ -217,6 +234,13 @@ def _goes_on(question: SpokenSentence, bare: SpokenSentence, following: SpokenSe
     is_open = following.signals <= {"claim"} and not is_passing(following.original)
     is_open = is_open and _is_short(following, _SHORT_ANSWER) and not denies(following.original)
     return is_open and is_bare_answer(bare.original[len(question.original) :].strip())
+
+
+def _settles(question: SpokenSentence, statement: SpokenSentence) -> bool:
+    """Whether a few words of a later turn decide what was asked: "we took Turso"."""
+    later = 0 < statement.place - question.place <= _SOON
+    few = statement.role == "user" and _is_short(statement, _SHORT_ANSWER)
+    return later and few and "decision" in statement.signals
 
 
 def is_taken_up(sentence: str) -> bool:
@@ -310,7 +334,7 @@ def _statement(
 ) -> SpokenSentence:
     corrects = False
     if utterance.role == "user":
-        corrected = corrected_within(sentence)
+        corrected = without_denial(corrected_within(sentence))
         corrects = corrected != sentence
         sentence = _without_aside(_without_secret(corrected))
     signals = signals_of(sentence)

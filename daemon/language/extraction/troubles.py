@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -9,13 +10,15 @@ from msgspec.structs import replace
 
 from ...memory.similarity import words
 from ..cues import signals_of
-from ..sentences import shortened
+from ..sentences import plain, shortened
 from ..thesaurus import language_of_text
 from ..vocabulary import grammar, not_topics
+from ..vocabulary import words as words_of
 from .keeping import tells_what_lasts
 from .statements import SpokenSentence
 
 _PROBLEM_BYTES: Final = 200
+_CLAUSE: Final = re.compile(r"[,;] | (?:and|but|und|aber|y|pero|et|mais) ")
 
 
 def with_problems(
@@ -29,6 +32,7 @@ def with_problems(
     """
     whole: list[SpokenSentence] = []
     ended: dict[str, str] = {}
+    done: set[str] = set()
     problems = [text for text in earlier if {"error"} == signals_of(text) & {"error", "solution"}]
     for statement in remaining:
         if "solution" not in statement.signals:
@@ -38,17 +42,35 @@ def with_problems(
             continue
         by_agent = statement.role == "agent"
         about = _content(statement.text)
-        named = [text for text in problems if about & _content(text)]
+        # "That's decided" alone solves nothing.
+        is_told = by_agent or "solution" in signals_of(statement.original)
+        troubles = _troubles_before(statement, transcript) if is_told else []
+        troubles = [text for text in troubles if text not in done]
+        named = [text for text in (*troubles, *problems) if about & _content(text)]
         questions = _asked_before(statement, transcript) if by_agent else []
-        solved = (named or problems or questions)[-1:]
+        solved = (named or problems or troubles or questions)[-1:]
         text = statement.text
         if solved and (by_agent or not named):
             text = f"{solved[0]} → {text}"
+        done.update(solved)
         ended.update((text, problem) for problem in solved if problem in earlier)
         whole = [entry for entry in whole if entry.text not in solved]
         problems = [problem for problem in problems if problem not in solved]
         whole.append(replace(statement, text=text))
     return whole, ended
+
+
+def _troubles_before(statement: SpokenSentence, transcript: Sequence[SpokenSentence]) -> list[str]:
+    """What the user said was wrong, without their guesses at the cause."""
+    clauses = (
+        plain(clause)
+        for item in transcript
+        if item.place < statement.place and item.role == "user" and "error" in item.signals
+        for clause in _CLAUSE.split(item.original)
+        if {"error"} == signals_of(clause) & {"error", "hedge", "solution"}
+    )
+    # "Still crashing" does not say what does.
+    return [clause for clause in clauses if not words_of("articles").isdisjoint(words(clause))]
 
 
 def _content(text: str) -> frozenset[str]:
