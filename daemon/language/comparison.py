@@ -41,10 +41,16 @@ from ..memory.records import (
 from ..memory.scoring import DAY
 from ..memory.similarity import exact_key, jaccard
 from ..memory.similarity import words as words_of
-from .normal_form import Statement, gist_of, negations, read
+from .normal_form import Statement, gist_of, negations, read, wordings_of
 from .replacing import are_two_beings, replaces
 from .vocabulary import compiled, each, either, pairs, words
-from .word_order import Difference, circumstance_moved, difference, equals_swapped
+from .word_order import (
+    Difference,
+    circumstance_moved,
+    difference,
+    equals_swapped,
+    sides_turned,
+)
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
 
@@ -133,18 +139,20 @@ def repeats(older: str, newer: str) -> Judgement:
     begins, others = (frozenset(word[:_BEGINNING] for word in each.words) for each in statements)
     if statements[0].asks != statements[1].asks or len(begins ^ others) > _REWORDED:
         return UNRELATED
-    first, other = map(gist_of, statements)
-    if not first:
-        return UNRELATED
-    reason = ""
-    if first == other:
-        reason = "the same words but for spelling and small words"
-    elif sorted(first) == sorted(other):
-        if circumstance_moved(first, other):
-            reason = "the same words, with a circumstance moved"
-        elif equals_swapped(first, other):
-            reason = "the same words, with equals in another order"
-    return Judgement("duplicate", (reason,)) if reason else UNRELATED
+    for first, other in zip(*map(wordings_of, statements), strict=False):
+        if first and sorted(first) == sorted(other):
+            reason = ""
+            if first == other:
+                reason = "the same words but for spelling and small words"
+            elif circumstance_moved(first, other):
+                reason = "the same words, with a circumstance moved"
+            elif sides_turned(first, other, *(statement.text for statement in statements)):
+                reason = "the same words, with the sides of 'is' turned"
+            elif equals_swapped(first, other, statements[0].names | statements[1].names):
+                reason = "the same words, with equals in another order"
+            if reason:
+                return Judgement("duplicate", (reason,))
+    return UNRELATED
 
 
 def _denial(older: Statement, newer: Statement) -> str:
@@ -346,19 +354,21 @@ def find_duplicates(memories: Sequence[Memory]) -> list[RelatedPair]:
 
     The order is that of `created_at` of the older memory.
     """
-    groups: dict[int | None, list[Memory]] = defaultdict(list)
+    groups: dict[int, list[Memory]] = defaultdict(list)
     for memory in sorted(memories, key=_age):
-        groups[key_of(memory)].append(memory)
-    groups.pop(None, None)
-    pairs = []
+        for key in keys_of(memory):
+            groups[key].append(memory)
+    pairs: dict[str, RelatedPair] = {}
     for group in groups.values():
         for at, older in enumerate(group[:-1], 1):
             for newer in (group[-1], *group[at : at + _NEIGHBOURS][::-1]):
                 judgement = judge_duplicate(older, newer)
                 if judgement.relation == "duplicate":
-                    pairs.append(RelatedPair(older, newer, judgement))
+                    known = pairs.get(older.id)
+                    if known is None or _age(known.newer) < _age(newer):
+                        pairs[older.id] = RelatedPair(older, newer, judgement)
                     break
-    return sorted(pairs, key=lambda pair: _age(pair.older))
+    return sorted(pairs.values(), key=lambda pair: _age(pair.older))
 
 
 def find_clusters(
@@ -427,14 +437,15 @@ def is_duplicate(older: Memory, newer: Memory) -> bool:
     return judge_duplicate(older, newer).relation == "duplicate"
 
 
-def key_of(memory: Memory) -> int | None:
-    """A number that a memory shares with all that it repeats; None if it takes no part.
+def keys_of(memory: Memory) -> frozenset[int]:
+    """Numbers of which a memory shares one with each that it repeats; none if it takes no part.
 
     Valid within one process.
     """
     if not _eligible(memory):
-        return None
-    return hash(tuple(sorted(gist_of(read(memory.text)))) or exact_key(memory.text))
+        return frozenset()
+    wordings = wordings_of(read(memory.text))
+    return frozenset(hash(tuple(sorted(words)) or exact_key(memory.text)) for words in wordings)
 
 
 def comparable(older: Memory, newer: Memory) -> bool:

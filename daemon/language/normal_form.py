@@ -90,15 +90,22 @@ def _read(text: str) -> Statement:
     )
 
 
-@lru_cache(256)
 def gist_of(statement: Statement) -> tuple[str, ...]:
-    """Its words in the form in which statements are compared for repetition.
+    """Its words in the usual wording."""
+    return wordings_of(statement)[0]
 
-    Without articles, with one word for each of two that mean the same, in the usual wording.
+
+@lru_cache(256)
+def wordings_of(statement: Statement) -> tuple[tuple[str, ...], ...]:
+    """Its words in the forms in which statements are compared for repetition.
+
+    Without articles, with one word for each of two that mean the same: in the usual wording, and
+    in its own.
     """
-    gist = _gist(statement.words, statement.names, denies=bool(statement.negations))
+    gist = tuple(_gist(statement.words, statement.names, denies=bool(statement.negations)))
     # A longer text is hardly reworded as a whole.
-    return tuple(as_usual(gist, statement.names) if len(statement.text) <= LONGEST else gist)
+    short = len(statement.text) <= LONGEST
+    return (tuple(as_usual(gist, statement.names)), gist) if short else (gist, gist)
 
 
 @cache
@@ -132,15 +139,16 @@ def _gist(known: tuple[str, ...], names: frozenset[str], *, denies: bool) -> Ite
         if word.endswith("'s") and after in words("movable"):
             yield from (word[:-2], "is")
         elif word not in special or not _is_unsaid(word, before, after, names, denies=denies):
-            auxiliary = word in words("passive") and _is_participle(after)
+            participle = _is_participle(after) or after in words("participles")
+            auxiliary = word in words("passive") and participle
             lies = word in words("lying") and after in words("movable")
             yield "is" if auxiliary or lies or word == "ist" else synonyms.get(word, word)
 
 
 def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, denies: bool) -> bool:
     return (
-        (word in words("unsaid") and word not in names)
-        or (word == "any" and denies)
+        (word in words("unsaid") and word not in names and not _counts(word, before, after, names))
+        or (word == "any" and denies and after != "more")
         or (
             word in {"has", "have"}
             and _is_participle(after)
@@ -149,6 +157,13 @@ def _is_unsaid(word: str, before: str, after: str, names: frozenset[str], *, den
         or (word in words("naming_verbs") and before in words("copulas"))
         or (word in {"an", "am"} and pairs_in_order("synonyms").get(after, after) == "jede")
     )
+
+
+def _counts(word: str, before: str, after: str, names: frozenset[str]) -> bool:
+    """Whether it is the "do" of a question without its mark, or the Spanish "a" before a name."""
+    if word == "a":
+        return after in names
+    return word in {"do", "does"} and not before and after not in negations()
 
 
 def _is_participle(word: str) -> bool:

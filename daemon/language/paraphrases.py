@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
-from ..memory.stemming import base_of, stem, variants
+from ..memory.stemming import base_of, variants
 from .vocabulary import named_languages, pairs_in_order, words
 
 _SHORT_NUMBER: Final = re.compile(r"\d{1,2}(?::\d\d)?(?:am|pm)?|\d+00|\d+,\d{3}")
@@ -31,23 +31,18 @@ _FULL_HOUR: Final = re.compile(r"\d{1,2}:00")
 _AFTERNOON: Final = re.compile(r"(?P<hour>\d{1,2})(?P<minutes>:\d\d)?pm")
 _GROUP: Final = re.compile(r"\([^()]*\)|\[[^]]*\]")
 _OPTIONAL: Final = re.compile(r"[^ ]?[?*]")
-_TITLE: Final = r"(?:(?:mr|mrs|ms|dr|prof|uncle|aunt|our|my) )?"
 _PASSIVE: Final = re.compile(
     r"^(?P<front>(?:at|on|in|every|since|after|before) \S+ )?(?P<object>.+?) "
-    r"(?P<be>is|was|gets|got) (?P<verb>\w+)(?P<mid>(?: (?:from|to|at|in|on|off) .+?)?) by "
-    rf"(?P<agent>{_TITLE}(?P<name>\S+(?: (?:&|and) \S+)?))(?P<rest>(?: .*)?)$"
+    r"(?:(?P<be>is|was|gets|got|been)|(?P<modal>can|may|must|will|should) be) "
+    r"(?P<verb>\w+)(?P<mid>(?: (?:from|to|at|in|on|off) .+?)?) by "
+    r"(?P<agent>(?:\S+ ){0,3}?\S+)"
+    r"(?P<rest>(?: (?:at|on|in|every|since|after|before|for|with|from|to|as|last|next) .*)?)$"
 )
-# "The cache is cleared every 15 min": as "we clear the cache".
-_BY_NOBODY: Final = re.compile(
-    r"^(?P<front>(?:at|on|in|every) \S+ (?:(?:\S+days?|\S+(?:ary|ch|ril|ay|une|uly|ust|ber)) )?)?"
-    r"(?P<object>(?!i |we )(?:\S+ ){0,3}?\S+) (?P<be>is|was) "
-    r"(?P<verb>(?!closed|called|married)\w+)"
-    r"(?P<rest>(?: (?:every|on|at|with|to|from|in|before|after|for) (?!.*\bby ).*)?)$"
-)
-_BY_US: Final = re.compile(r"\bwe (?P<verb>\w+)")
+_SUBJECTS: Final = {"me": "i", "us": "we", "him": "he", "her": "she", "them": "they"}
 _KEEPS_E: Final = re.compile(
     r"(?:[csgvuz]|[^aeiou][lr]|(?<![aeiou])[aeiou][^aeiouwxy](?<!en|er|it|on|et|el|op))ed$"
 )
+_DOUBLED: Final = re.compile(r"..[aeiou]([bdgmnprt])\1ed$")
 _SIBILANT: Final = re.compile(r"(?:ch|sh|[sxzo])$")
 
 
@@ -145,26 +140,24 @@ def _compound(word: str) -> str:
 
 def _active(text: str, names: frozenset[str]) -> str:
     """The text with somebody who does something first: "Tom paid it" for "it was paid by Tom"."""
-    match = _BY_NOBODY.match(text)
-    if match and (match["rest"] or match["front"]) and _is_participle(match["verb"]):
-        verb = _tensed(match["verb"], past=match["be"] == "was")
-        return f"{match['front'] or ''}we {verb} {match['object']}{match['rest']}"
-    if match := _BY_US.search(text):
-        word = match["verb"]
-        verb = _tensed(word, past=_is_participle(word))
-        return text[: match.start("verb")] + verb + text[match.end() :]
     match = _PASSIVE.match(text)
-    people = names | words("relatives", "kin")
-    if match is None or not {*match["name"].split()} - {"&", "and"} <= people - words("days"):
+    if match is None or not _is_participle(match["verb"]):
         return text
-    verb = match["verb"] if match["be"] in {"was", "got"} else _present(match["verb"])
+    agent = _SUBJECTS.get(match["agent"], match["agent"])
+    last = agent.split()[-1]
+    # "By Friday" and "by 5 %" name nobody.
+    if not words("days", "units").isdisjoint(agent.split()) or any(map(str.isdigit, agent)):
+        return text
+    verb = match["verb"]
+    if match["modal"]:
+        verb = f"{match['modal']} {_base(verb)}"
+    elif match["be"] in {"is", "gets"}:
+        is_name = last in names and " and " not in agent
+        are_many = last in {"i", "we", "they", "you"} or base_of(last) != last or " and " in agent
+        are_many = are_many or (last.endswith("s") and not last.endswith("ss"))
+        verb = _base(verb) if are_many and not is_name else _present(verb)
     front = f" {match['front'].rstrip()}" if match["front"] else ""
-    return f"{match['agent']} {verb} {match['object']}{match['mid']}{match['rest']}{front}"
-
-
-def _tensed(verb: str, *, past: bool) -> str:
-    """The stem of a verb, marked if it was done."""
-    return f"{stem(base_of(verb))}{'+' * past}"
+    return f"{agent} {verb} {match['object']}{match['mid']}{match['rest']}{front}"
 
 
 def _is_participle(word: str) -> bool:
@@ -173,8 +166,11 @@ def _is_participle(word: str) -> bool:
 
 def _base(participle: str) -> str:
     base = base_of(participle)
-    keeps_e = _KEEPS_E.search(participle) is not None
-    return base if base != participle else participle[: -1 if keeps_e else -2]
+    if base != participle:
+        return base
+    if _DOUBLED.search(participle):
+        return participle[:-3]
+    return participle[: -1 if _KEEPS_E.search(participle) else -2]
 
 
 def _present(participle: str) -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
 from typing import Final
 
 import msgspec
 
-from .vocabulary import words
+from .vocabulary import cue, words
 
 # Words of a subject or a verb, and of a circumstance.
 _LONGEST_VALUE: Final = 4
 _LONGEST_MOVED: Final = 8
 # Words of a statement; its places are compared in time that grows with their square.
 _LONGEST_STATEMENT: Final = 200
+# A preposition and two words, to which the next circumstance may belong.
+_ATTACHED: Final = 3
+# Numbers, and German adjectives.
+_QUALIFIES: Final = re.compile(r"\d|e[nrsm]?$")
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -38,50 +45,126 @@ def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
 
 
 def circumstance_moved(first: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether only "on Monday" stands elsewhere, or two such changed places at the end."""
+    """Whether only circumstances such as "on Monday" stand elsewhere.
+
+    Not if another verb may be meant: "tell Ben to call on Monday", "on Monday tell Ben to call".
+    """
+    if cue("embedding").any_in(" ".join(first)):
+        return False
     return _moved(first, other) or _moved(other, first) or _swapped(first, other)
 
 
-def equals_swapped(first: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether the two sides of an "is", or what an "and" joins, changed places."""
-    return _turned(first) == other or _paired(first) == _paired(other)
+def sides_turned(
+    first: tuple[str, ...], other: tuple[str, ...], text: str, other_text: str
+) -> bool:
+    """Whether the two sides of an "is" changed places, of which one is definite in both texts.
+
+    "Teal is my favourite" is "my favourite is teal"; "bats are mammals" is not turned.
+    """
+    return _turned(first) == other and not _definite(text).isdisjoint(_definite(other_text))
+
+
+def equals_swapped(first: tuple[str, ...], other: tuple[str, ...], names: frozenset[str]) -> bool:
+    """Whether only what an "and" joins changed places; `names` are those of both texts."""
+    return _paired(first, names) == _paired(other, names)
+
+
+def _definite(text: str) -> frozenset[str]:
+    """The words behind "the", "my" or "Ann's"."""
+    pairs = pairwise(("", *text.split()))
+    return frozenset(
+        word for before, word in pairs if before in words("definite") or before.endswith("'s")
+    )
 
 
 def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
-    """Whether only a circumstance such as "on Monday" moved to the front.
+    """Whether only a circumstance such as "on Monday", or "on Monday at nine", moved to the front.
 
     In German the verb is then followed by what it followed. False for long texts.
     """
-    begins = words("movable", "movable_alone", "relative_days")
-    if not 0 < len(moved) <= _LONGEST_STATEMENT or moved[0] not in begins:
+    if not 0 < len(moved) <= _LONGEST_STATEMENT:
         return False
-    for length in range(1, min(len(moved), _LONGEST_MOVED + 1)):
+    opener = 1 if moved[0] in _binding() else 0
+    if moved[opener : opener + 1] and moved[opener] not in _openers():
+        return False
+    for length in range(opener + 1, min(len(moved), _LONGEST_MOVED) + 1):
         block, rest = moved[:length], moved[length:]
         # "After" and "instead of" move with what follows them.
         if block[-1] == "of" or block[-1] in words("movable"):
             continue
-        for at in range(1, len(plain) - length + 1):
-            if plain[at : at + length] != block:
-                continue
-            left = plain[:at] + plain[at + length :]
-            # Subject and verb may have changed places.
-            if left == rest or any(
-                left[:cut] + left[cut + 1 :] == rest[1:] and left[cut] == rest[0]
-                for cut in range(1, min(len(left), _LONGEST_VALUE + 1))
-            ):
+        for blocks in {(block,), _times(block)}:
+            if any(left == rest or _inverted(left, rest) for left in _without(plain, blocks)):
                 return True
     return False
+
+
+def _openers() -> frozenset[str]:
+    return words("movable", "movable_alone", "relative_days")
+
+
+def _times(block: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """The times of a block such as "every morning at 9"; the whole block if it has other words."""
+    starts = [at for at, word in enumerate(block) if word in _openers()]
+    times = tuple(block[at:end] for at, end in pairwise([*starts, len(block)]))
+    of_time = words("days", "weekdays", "dayparts", "months", "units", "relative_days")
+    rest = (word for time in times for word in time[1:])
+    is_time = starts[:1] == [0] and all(word in of_time or word[0].isdigit() for word in rest)
+    return times if is_time else (block,)
+
+
+def _without(
+    sequence: tuple[str, ...], blocks: tuple[tuple[str, ...], ...]
+) -> Iterator[tuple[str, ...]]:
+    """What is left of a sequence without blocks that stand behind its beginning.
+
+    Not if they may belong to the word before them: "not on Monday", "for the party on Monday".
+    """
+    if not blocks:
+        yield sequence
+        return
+    length = len(blocks[0])
+    for at in range(1, len(sequence) - length + 1):
+        if sequence[at : at + length] != blocks[0]:
+            continue
+        if not _is_attached(sequence[:at]):
+            yield from _without(sequence[:at] + sequence[at + length :], blocks[1:])
+
+
+def _is_attached(before: tuple[str, ...]) -> bool:
+    """Whether what follows these words may belong to the last of them."""
+    phrase = before[-_ATTACHED:]
+    for at, word in enumerate(phrase):
+        if word in words("attaching") and words("copulas", "was").isdisjoint(phrase[at:]):
+            return True
+    return before[-1] in _binding()
+
+
+def _binding() -> frozenset[str]:
+    """The words that belong to what follows them: "not on Monday", "only on Monday"."""
+    return words("only", "negations", "joined_negations", "focusing")
+
+
+def _inverted(plain: tuple[str, ...], turned: tuple[str, ...]) -> bool:
+    """Whether only subject and verb changed places."""
+    length = 1 + sum(1 for _ in takewhile(words("proclitics").__contains__, turned))
+    verb = turned[:length]
+    if len(verb) < length or verb[-1] in _binding() or plain[0] in words("copulas"):
+        return False
+    return any(
+        plain[cut : cut + length] == verb and verb + plain[:cut] + plain[cut + length :] == turned
+        for cut in range(1, min(len(plain), _LONGEST_VALUE + 1))
+    )
 
 
 def _swapped(first: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether two circumstances at the end changed places: "on 12 May at 8:45"."""
     parts = difference(first, other)
-    circumstances = words("movable")
-    if len(parts.older) > _LONGEST_STATEMENT:
+    circumstances = words("movable") - words("attaching")
+    if parts.after or len(parts.older) > _LONGEST_STATEMENT:
         return False
     for at in range(1, len(parts.older)):
         first, second = parts.older[:at], parts.older[at:]
-        if not parts.after and parts.newer == second + first and second[0] in circumstances:
+        if parts.newer == second + first and second[0] in circumstances:
             return first[0] in circumstances
     return False
 
@@ -94,11 +177,19 @@ def _turned(gist: tuple[str, ...]) -> tuple[str, ...]:
     return (*gist[at + 1 :], "is", *gist[:at])
 
 
-def _paired(gist: tuple[str, ...]) -> tuple[str, ...]:
-    """The words with the two around the only "and" in the order of the alphabet."""
+def _paired(gist: tuple[str, ...], names: frozenset[str]) -> tuple[str, ...]:
+    """The words with the two around the only "and" in the order of the alphabet.
+
+    Only two at the beginning, or names at the end: "green tea and coffee" is not turned.
+    """
     joined = [at for at, word in enumerate(gist) if word in {"and", "und"}]
     if len(joined) != 1 or not 0 < joined[0] < len(gist) - 1:
         return gist
     at = joined[0]
-    first, second = sorted((gist[at - 1], gist[at + 1]))
+    first, second = pair = sorted((gist[at - 1], gist[at + 1]))
+    if not names.isdisjoint(f"{word}'s" for word in pair):
+        return gist
+    ends = at + 2 == len(gist) and names.issuperset(pair) and not _QUALIFIES.search(gist[at - 2])
+    if at > 1 and not ends:
+        return gist
     return (*gist[: at - 1], first, "and", second, *gist[at + 2 :])

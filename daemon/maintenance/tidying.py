@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
-from ..language.comparison import Judgement, RelatedPair, contradiction, find_duplicates, key_of
+from ..language.comparison import Judgement, RelatedPair, contradiction, find_duplicates, keys_of
 from ..language.replacing import terms_to_look_up
 from ..memory.records import Memory, outranks
 from ..memory.scoring import COLD, YEAR
@@ -55,8 +55,7 @@ class Survey:
         for row, memory in page:
             if terms_to_look_up(memory.text)[0]:
                 self.replacing.append(row)
-            key = key_of(memory)
-            if key is not None:
+            for key in keys_of(memory):
                 keys, rows = self._shelves[key % _SHELVES]
                 keys.append(key)
                 rows.append(row)

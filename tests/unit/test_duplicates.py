@@ -15,8 +15,12 @@ from thermocline.daemon.store.records import memories
 from thermocline.daemon.store.records.memory_rows import index_new
 from thermocline.daemon.store.records.similar import find_equivalent, find_same
 
-FILE = Path(__file__).parents[1] / "benchmarks" / "data" / "duplicates.json"
-PAIRS = json.loads(FILE.read_text(encoding="utf-8"))
+DATA = Path(__file__).parents[1] / "benchmarks" / "data"
+TABLES = [
+    json.loads((DATA / name).read_text(encoding="utf-8"))
+    for name in ("duplicates.json", "reworded.json")
+]
+PAIRS = {key: [pair for table in TABLES for pair in table[key]] for key in ("same", "different")}
 LEAST = 0.8
 
 
