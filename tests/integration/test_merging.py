@@ -385,12 +385,3 @@ def test_forgetting_says_which_memories_are_back(call):
     gone = call.ok("DELETE", f"/api/memory/{newer}")
     assert gone == {"id": newer, "deleted": True, "unmerged": [older]}
     assert call.ok("DELETE", f"/api/memory/{older}") == {"id": older, "deleted": True}
-
-
-def test_no_caller_can_say_what_supersedes(call):
-    stored = call.store("one")
-    assert stored["superseded_by"] is None
-    body = {"text": "two", "superseded_by": stored["id"]}
-    assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "superseded_by")
-    refused = call("PUT", f"/api/memory/{stored['id']}", {"superseded_by": None})
-    assert refused.refusal() == (400, "invalid", "superseded_by")

@@ -4,17 +4,15 @@ import asyncio
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from daemon_process import until, wait_until
-from machine import children, cpu_seconds, is_gone
+from daemon_process import until
+from machine import children, cpu_seconds
 
-from thermocline.daemon.errors import ShuttingDown
 from thermocline.daemon.language.extraction import distilling
 from thermocline.daemon.language.extraction.distilling import summarise_episode
 from thermocline.daemon.language.extraction.extraction import extract_turns
@@ -67,15 +65,6 @@ def test_long_texts_are_not_distilled_by_the_daemons_own_interpreter(daemon):
     assert len(children(pid)) == 1
 
 
-def test_the_process_does_not_outlive_a_daemon_that_was_killed(daemon):
-    with daemon.client() as client:
-        client.request("POST", "/api/distill", body={"text": long_text(5_000)})
-    assert daemon.process is not None
-    (child,) = children(daemon.process.pid)
-    daemon.kill()
-    wait_until(lambda: is_gone(child), "the process ends")
-
-
 async def test_the_process_computes_what_the_rules_compute(process):
     text = long_text(6_000)
     size = len(text)
@@ -126,12 +115,3 @@ async def test_a_cancelled_caller_ends_the_computation(process):
         async with asyncio.timeout(0.2):
             await process.run(len(text), distilling.facts, text)
     assert (await process.run(5_000, distilling.distil, "Ada likes tea")).fact == "Ada likes tea"
-
-
-async def test_closing_ends_what_is_under_way():
-    process = RuleProcess(command=(sys.executable, "-c", "import time; time.sleep(600)"))
-    waiting = asyncio.create_task(process.run(5_000, distilling.distil, "Ada likes tea"))
-    await until(lambda: process.pid is not None, "the process starts")
-    await process.close()
-    with pytest.raises(ShuttingDown):
-        await waiting

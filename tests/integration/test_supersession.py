@@ -64,15 +64,6 @@ def test_the_tool_remember_names_what_it_replaces(call):
     assert new["category"] == "people/owner"
 
 
-def test_what_is_observed_replaces_what_was_told(call):
-    old = call.store("The user lives in Bonn", category="conversations")
-    turns = [{"role": "user", "text": "I moved to Kiel last week, by the way."}]
-    body = {"conversation": "talk", "turns": turns, "end": True, "wait": True}
-    answer = call.ok("POST", "/api/observe", body)
-    found = [memory for memory in answer["stored"] if "Kiel" in memory["text"]]
-    assert [memory.get("supersedes") for memory in found] == [[old["id"]]]
-
-
 def test_what_is_observed_replaces_what_another_talk_told_whatever_is_said_beside_it(call):
     talks = [
         ("Ich wohne in Hamburg", "Eine schöne Stadt."),

@@ -1,7 +1,6 @@
 """What a model, or the rules, make of an agent's memory: conversations, episodes, merges."""
 
 import datetime as dt
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, get_args
 
@@ -32,7 +31,7 @@ from thermocline.daemon.tasks.extraction import Extracted, extract_next
 from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
 from thermocline.daemon.tasks.note_reading import read_by_model
 from thermocline.daemon.tasks.similar_memories import join_similar
-from thermocline.daemon.tasks.summaries import sum_up, write_entry
+from thermocline.daemon.tasks.summaries import sum_up
 from thermocline.daemon.tasks.tree_tasks import Proposal, propose
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -170,30 +169,6 @@ async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig):
 
 
 # Summing up
-
-
-async def test_an_episode_is_a_line_of_tinyclaws_shape(rig):
-    rig.says(
-        "episode",
-        {"summary": "Ada chose\noolong.", "tags": ["Tea", "#oolong"], "outcome": "Resolved"},
-    )
-    await rig.hear(*TALK, ended=True)
-    await rig.read()
-    await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
-    await write_entry(rig.store, await rig.conversation())
-    path = rig.store.place.folder / "memory" / "episodes.jsonl"
-    (line,) = path.read_text(encoding="utf-8").splitlines()
-    assert json.loads(line) == {
-        "ts": "2026-11-18T11:06:40.000Z",
-        "user": "Ada",
-        "agent": "default",
-        "summary": "Ada chose oolong.",
-        "tags": ["tea", "oolong"],
-        "outcome": "resolved",
-    }
-    # It is found as the line alone.
-    assert all(one.type != "episodic" for one in (await rig.all()).values())
-    assert await rig.store.read(lambda db: conversations.find(db, "c")) is None
 
 
 async def test_a_conversation_that_goes_on_is_not_over(rig):

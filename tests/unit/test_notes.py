@@ -1,13 +1,11 @@
 """Notes of two devices joined over what a replica carries between them, and their files."""
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from desks import Desk, Replica, meet
 
-from thermocline.daemon.files.workspace_files import write_files
 from thermocline.daemon.memory.agent_files import LARGEST
 from thermocline.daemon.store import apply, outbox
 from thermocline.daemon.store.database import rows
@@ -95,45 +93,6 @@ def test_a_push_whose_answer_was_lost_contradicts_nothing(two):
     assert here.conflicts == 0
 
 
-def test_a_line_added_after_setting_the_device_back_removes_no_line_of_another(two):
-    here, there = two
-    copy = sqlite3.connect(":memory:", isolation_level=None)
-    here.db.backup(copy)
-    there.edit("one\ntwo\nthree\nof there\n")
-    meet(here, there)
-    here.edit("of here\none\ntwo\nthree\nof there\n")
-    meet(here, there)
-    here.db.close()
-    here.db, here.name = copy, "here again"
-    here.edit("one\ntwo\nthree\nsince\n")
-    expected = "of here\none\ntwo\nthree\nof there\nsince\n"
-    assert meet(here, there) == {NOTE: expected}
-
-
-def test_lines_that_only_a_lost_replica_had_are_not_lost(two):
-    here, there = two
-    here.edit("here\n", "memory/day.md")
-    here.sync()
-    here.replica.rows.clear()
-    for desk in two:
-        desk.write(lambda tx: outbox.offer_all(tx, Cursor()))
-    there.edit("there\n", "memory/day.md")
-    there.sync()
-    here.edit("here\nand here\n", "memory/day.md")
-    assert meet(here, there)["memory/day.md"] == "there\nhere\nand here\n"
-
-
-def test_a_note_that_was_deleted_and_begun_again_has_no_base(two):
-    here, there = two
-    here.edit("one\ntwo\nthree\nfour\n")
-    here.edit(None)
-    for text in ("again\n", "again\nand again\n"):
-        here.edit(text)
-    there.edit("one\ntwo\nthree\nof there\n")
-    found = meet(here, there)[NOTE]
-    assert {"again", "and again", "of there"} <= set(found.splitlines())
-
-
 def test_a_join_that_is_too_large_is_a_conflict(two):
     here, there = two
     here.edit("".join(f"h{n}\n" for n in range(LARGEST // 8)))
@@ -161,17 +120,6 @@ def test_a_row_that_leads_elsewhere_is_refused(two, path):
 def disks(tmp_path: Path) -> Iterator[tuple[Desk, Desk]]:
     """Two devices with a disk that have the same note."""
     yield from pair(tmp_path)
-
-
-def test_a_file_that_was_written_since_is_never_replaced(disks):
-    here, there = disks
-    here.type("one\ntwo\nthree\nfour\n")
-    here.sync()
-    there.receive()
-    there.type("zero\ntwo\nthree\n")
-    stale = notes.waiting(there.db, "", 9)
-    assert write_files(there.top or Path(), stale) == ([], [])
-    assert meet(here, there) == {NOTE: "zero\ntwo\nthree\nfour\n"}
 
 
 def test_a_file_that_was_only_touched_after_its_deletion_elsewhere_is_removed(disks):

@@ -28,12 +28,6 @@ def observed(*turns: Turn) -> list[str]:
     return [one.text for one in extract_turns(turns)]
 
 
-def test_who_speaks_is_the_actor_and_the_subject():
-    (one,) = extract_turns([Turn("user", "I prefer dark mode and tabs", "Ada", position=3, at=9.0)])
-    assert one.text == "I prefer dark mode and tabs"
-    assert (one.subject, one.actor, one.position, one.at) == ("Ada", "Ada", 3, 9.0)
-
-
 def test_a_solution_has_the_place_of_the_advice_that_helped():
     turns = [
         Turn("user", "The deploy fails with a permission error"),

@@ -99,20 +99,6 @@ def test_the_vectors_of_padding_hold():
 # Rows
 
 
-@given(TEXT, NAME, NAME, st.dictionaries(TEXT, TEXT, max_size=5))
-def test_a_sealed_row_opens_as_it_was_and_shows_nothing(agent, kind, key, data):
-    form = rows(keyring.new_keyring(), agent)
-    row = Row(kind=kind, id=key, data=data, clocks=Clocks((1, "d")))
-    columns = line(form, row)
-    assert form.received(columns) == Received(row, version_of(row) or "")
-    # Without the name of its format.
-    shown = "".join(map(str, columns)).replace("sealed", "") + form.agent
-    for text in (agent, kind, key, *data, *data.values()):
-        # Three letters are in any base64 now and then.
-        assert len(text) < 5 or text not in shown
-    assert 1.5 * form.size(pending(row)) + 400 >= len(msgspec.json.encode(columns))
-
-
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = json_values(CONSTANTS | NUMBERS | TEXT, TEXT)
 FIELD = st.sampled_from(["text", "created_at", "importance", "tags", "superseded_by"]) | TEXT
@@ -298,17 +284,6 @@ def test_a_device_opens_its_own_entry_and_no_other():
     made_up = keyring.entry(keyring.new_keyring().next(), "d1", cipher.public_key(private))
     with pytest.raises(Unsealable):
         keyring.opened(made_up, private, RING)
-
-
-def test_a_new_epoch_is_for_the_given_devices_and_the_recovery_key():
-    text = keyring.new_recovery_key()
-    ring = RING.next(recovery=keyring.lock_for(text, RING.root))
-    private = bytes(range(32))
-    one = keyring.entry(RING, "d1", cipher.public_key(private))
-    listed = keyring.entries(ring, [one])
-    assert [each.device for each in listed] == ["d1", keyring.RECOVERY]
-    assert keyring.opened(listed[0], private, RING) == ring
-    assert keyring.recovered(listed[1], text) == ring
 
 
 # The recovery key

@@ -31,13 +31,6 @@ def node(warm=0, cold=0, idle_days=0.0, desc="d"):
     return Node(desc=desc, warm_count=warm, cold_count=cold, last_access=NOW - idle_days * DAY)
 
 
-def grown(*paths, limits=LIMITS):
-    tree = {}
-    for path in paths:
-        tree = trees.add(tree, path, "", NOW, limits)
-    return tree
-
-
 def filed(tree):
     return sum(one.warm_count + one.cold_count for one in tree.values())
 
@@ -58,24 +51,6 @@ def test_idle_begins_after_60_days():
         kept, _ = trees.prune({"a": node(idle_days=days)}, NOW, LIMITS.prune_idle_days)
         assert ("a" not in kept) is gone
     assert trees.prune({"a": node(idle_days=2)}, NOW, idle_days=1)[1] == ("a",)
-
-
-def test_the_category_to_keep_and_its_parents_are_merged_last():
-    tree = {**grown("a/b"), "c": node(50), "d": node(60)}
-    fitted = trees.fit(tree, TreeLimits(max_nodes=3), NOW, keep="a/b")
-    assert set(fitted.tree) == {"a", "a/b"}
-    nothing_else = trees.fit(tree, TreeLimits(max_nodes=2), NOW, keep="a/b")
-    assert set(nothing_else.tree) == {"a"}
-
-
-def test_an_eleventh_child_merges_the_least_used_one():
-    for above in ["", "top/"]:
-        tree = {**grown("top"), **{f"{above}{n:02}": node(warm=n + 1) for n in range(11)}}
-        tree = {path: one for path, one in tree.items() if above or path != "top"}
-        fitted = trees.fit(tree, LIMITS, NOW)
-        assert fitted.merges == ((f"{above}00", above.rstrip("/") or "root"),)
-        kept = trees.fit(tree, LIMITS, NOW, keep=f"{above}00")
-        assert kept.merges == ((f"{above}01", above.rstrip("/") or "root"),)
 
 
 NAMES = st.sampled_from(["a", "b", "c", "root", "ü", "漢字", "x" * 20, 'q"\t'])
