@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from store_parts import Bench
+from store_parts import Bench, add_memories
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot, tree_nodes
@@ -35,7 +35,7 @@ async def test_what_has_faded_meanwhile_is_archived_by_itself(open_store, make_m
     for number, uses_before in ((1, 0), (2, 30)):
         fields = {"importance": 0.3, "access_count": uses_before, "created_at": wall.seconds}
         memory = make_memory(number, **fields)
-        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+        await add_memories(store, memory)
     cold = "SELECT id FROM memories WHERE archived_at IS NOT NULL"
     for days, archived in ((1, []), (40, [("m00001",)])):
         wall.seconds += days * DAY

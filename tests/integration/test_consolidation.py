@@ -2,14 +2,14 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
 from datetime import UTC
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from msgspec import structs
 from scripted_model import ScriptedModel
+from store_parts import add_memories, all_memories
 
 from thermocline.daemon.config.settings import Cold, Ingest, Rules
 from thermocline.daemon.errors import NotFound
@@ -26,10 +26,8 @@ from thermocline.daemon.store.database import meta
 from thermocline.daemon.store.database.transaction import Event, Transaction
 from thermocline.daemon.store.engine import CHECKED
 from thermocline.daemon.store.records import history, memories
-from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_258_800.0
 NOTE = """# 2026-11-21
 
@@ -63,18 +61,6 @@ class Upkept:
         work = self.work(mode, **fields)
         return await consolidate(work, steps_of(mode), self.told.append)
 
-    async def add(self, *new: Memory) -> None:
-        def insert(tx: Transaction) -> None:
-            for memory in new:
-                memories.insert(tx, memory)
-
-        await self.store.write(insert)
-
-    async def all(self) -> dict[str, Memory]:
-        return await self.store.read(
-            lambda db: {m.id: m for m in map(from_row, db.execute(SELECT))}
-        )
-
     def note(self, text: str = NOTE, name: str = "2026-11-21.md") -> Path:
         path = self.store.place.folder / "memory" / name
         path.parent.mkdir(exist_ok=True)
@@ -86,7 +72,7 @@ def prune(tx: Transaction) -> None:
     history.prune(tx, 1 << 20)
 
 
-async def kept(open_store: OpenStore, rules: Rules) -> Upkept:
+async def kept(open_store, rules: Rules) -> Upkept:
     """A memory whose clock has been right for a day."""
     at = NOW - DAY
     upkept = Upkept(await open_store(now=lambda: at, rules=rules))
@@ -96,7 +82,7 @@ async def kept(open_store: OpenStore, rules: Rules) -> Upkept:
 
 
 @pytest.fixture
-async def upkept(open_store: OpenStore) -> Upkept:
+async def upkept(open_store) -> Upkept:
     """The same by the usual rules."""
     return await kept(open_store, Rules())
 
@@ -111,12 +97,12 @@ def memory(key: str, text: str | None = None, days: float = 1.0, **fields: Any) 
 
 
 async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
-    await upkept.add(memory("a", category="x/old"), memory("b", category="x/old"))
+    await add_memories(upkept.store, memory("a", category="x/old"), memory("b", category="x/old"))
     merge = TreeChange(type="merge", path="x/old", new_path="x")
     await upkept.store.write(lambda tx: rebuilding.rebuild(tx, [merge]))
-    assert {one.category for one in (await upkept.all()).values()} == {"x"}
-    await upkept.add(memory("c", category="x/old"))
-    assert (await upkept.all())["c"].category == "x"
+    assert {one.category for one in (await all_memories(upkept.store)).values()} == {"x"}
+    await add_memories(upkept.store, memory("c", category="x/old"))
+    assert (await all_memories(upkept.store))["c"].category == "x"
 
     def move(tx: Transaction) -> None:
         found = memories.find(tx.db, "b")
@@ -124,7 +110,7 @@ async def test_an_undo_leaves_alone_what_has_happened_since(upkept):
 
     await upkept.store.write(move)
     undone = await upkept.store.write(rebuilding.undo)
-    after = {key: one.category for key, one in (await upkept.all()).items()}
+    after = {key: one.category for key, one in (await all_memories(upkept.store)).items()}
     assert after == {"a": "x/old", "b": "elsewhere", "c": "x"}
     assert undone.memories == 1
 
@@ -134,10 +120,10 @@ async def test_monthly_forgets_what_is_frozen_for_longer_than_the_retention_if_t
     open_store, years, forgotten
 ):
     upkept = await kept(open_store, Rules(cold=Cold(retention_years=years)))
-    await upkept.add(memory("old", days=11 * 366, importance=0.1))
+    await add_memories(upkept.store, memory("old", days=11 * 366, importance=0.1))
     assert (await upkept.run("monthly", dry_run=True)).forgotten == forgotten
     assert (await upkept.run("monthly")).forgotten == forgotten
-    assert len(await upkept.all()) == 1 - forgotten
+    assert len(await all_memories(upkept.store)) == 1 - forgotten
 
 
 async def test_what_a_clock_that_has_jumped_calls_old_is_deleted_if_it_stands_a_day(open_store):
@@ -145,7 +131,8 @@ async def test_what_a_clock_that_has_jumped_calls_old_is_deleted_if_it_stands_a_
     upkept = Upkept(await open_store(now=lambda: at))
     await upkept.store.write(prune)
     at = NOW
-    await upkept.add(memory("a", importance=0.1), memory("lent", expires_at=NOW + 30 * DAY))
+    lent = memory("lent", expires_at=NOW + 30 * DAY)
+    await add_memories(upkept.store, memory("a", importance=0.1), lent)
 
     def change(tx: Transaction) -> None:
         found = memories.find(tx.db, "a")
@@ -156,7 +143,7 @@ async def test_what_a_clock_that_has_jumped_calls_old_is_deleted_if_it_stands_a_
         await upkept.store.write(prune)
         forgotten = (await upkept.run("monthly")).forgotten
         versions = await upkept.store.read(lambda db: history.read(db, "id = ?", "a"))
-        return forgotten, len(versions), "lent" in await upkept.all()
+        return forgotten, len(versions), "lent" in await all_memories(upkept.store)
 
     await upkept.store.write(change)
     at = NOW + 11 * 366 * DAY
@@ -171,13 +158,14 @@ async def test_what_a_clock_that_has_jumped_calls_old_is_deleted_if_it_stands_a_
 
 
 async def test_what_was_stored_before_the_clock_was_set_is_not_taken_for_old(upkept):
-    await upkept.add(memory("unset", days=NOW / DAY - 0.01, importance=0.1))
+    await add_memories(upkept.store, memory("unset", days=NOW / DAY - 0.01, importance=0.1))
     assert (await upkept.run("monthly")).forgotten == 0
     assert (await upkept.run("monthly", dry_run=True)).forgotten == 0
 
 
 async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading(upkept):
-    await upkept.add(
+    await add_memories(
+        upkept.store,
         memory("faded", days=40, importance=0.5),
         memory("fading", "unused for nine days", days=9),
         memory("fresh", "used yesterday", days=9, last_accessed_at=NOW - DAY),
@@ -201,7 +189,7 @@ async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading
 
 async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept):
     upkept.note()
-    await upkept.add(memory("faded", days=40), memory("gone", expires_at=NOW + 1))
+    await add_memories(upkept.store, memory("faded", days=40), memory("gone", expires_at=NOW + 1))
     await upkept.store.flush_state_files()
 
     def dump(db: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
@@ -231,8 +219,11 @@ async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(
     upkept, last, monkeypatch
 ):
     upkept.note()
-    await upkept.add(
-        memory("faded", days=40), memory("c", "Ana likes tea"), memory("d", "ana likes tea")
+    await add_memories(
+        upkept.store,
+        memory("faded", days=40),
+        memory("c", "Ana likes tea"),
+        memory("d", "ana likes tea"),
     )
 
     async def interrupted(_work: Work) -> Any:
@@ -244,13 +235,13 @@ async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(
     monkeypatch.undo()
     assert upkept.told[-1].data["error"] == "interrupted"
     await upkept.run("full")
-    after = await upkept.all()
+    after = await all_memories(upkept.store)
     assert len(after) == 6
     assert after["faded"].archived_at is not None
     assert after["c"].merged_into == "d"
     again = await upkept.run("full")
     assert (again.ingested_facts, again.merged, again.pruned, again.decayed) == (0, 0, 0, 1)
-    assert await upkept.all() == after
+    assert await all_memories(upkept.store) == after
 
 
 async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept, monkeypatch):
@@ -258,12 +249,12 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept, monkeypa
         raise ValueError("cannot encode: the owner's secret")
 
     upkept.note()
-    await upkept.add(memory("faded", days=40))
+    await add_memories(upkept.store, memory("faded", days=40))
     monkeypatch.setitem(RUN_STEP, "ingest", fails)
     with pytest.raises(ValueError, match="cannot encode"):
         await upkept.run("full")
     monkeypatch.undo()
-    assert (await upkept.all())["faded"].archived_at is not None
+    assert (await all_memories(upkept.store))["faded"].archived_at is not None
     # What an unexpected error says may be what was remembered.
     assert upkept.told[-1].data["error"] == "ValueError"
     outcome = await upkept.run("full")
@@ -298,7 +289,8 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept):
 
 async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(upkept):
     key = "Ada keeps the spare key of the boat in the"
-    await upkept.add(
+    await add_memories(
+        upkept.store,
         memory("a", category="x"),
         memory("b", category="y"),
         memory("c", f"{key} shed", category="y"),
@@ -319,9 +311,9 @@ async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(upke
     assert outcome.tree_changes == ("merge x -> y: the same",)
     assert outcome.merged == 2
     # What came from outside would become the agent's own word.
-    assert (await upkept.all())["f"].merged_into is None
+    assert (await all_memories(upkept.store))["f"].merged_into is None
     assert model.endpoints == ["http://localhost:1/v1"] * 2
-    assert {one.category for one in (await upkept.all()).values()} == {"y"}
+    assert {one.category for one in (await all_memories(upkept.store)).values()} == {"y"}
 
 
 async def test_without_its_answer_the_tree_stays_and_the_outcome_says_why(upkept):

@@ -1,17 +1,10 @@
 """The full-text index of a real database, as it grows."""
 
 import sqlite3
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
 
-from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import full_text
 from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.records import memories
-
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakeMemory: TypeAlias = Callable[..., Memory]
 
 
 async def test_an_index_that_has_grown_is_merged_into_one_part_and_then_left_alone(
@@ -34,7 +27,7 @@ async def test_an_empty_index_needs_no_merging(open_store):
     assert not await store.read(full_text.to_merge)
 
 
-def stored(tx: Transaction, make_memory: MakeMemory, first: int, last: int) -> None:
+def stored(tx: Transaction, make_memory, first: int, last: int) -> None:
     for number in range(first, last):
         memories.insert(tx, make_memory(number))
 

@@ -4,26 +4,21 @@ import asyncio
 import json
 import os
 import resource
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
 from thermocline.daemon.memory import hot
-from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime import atomic
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.records import hot_rows, key_values, memories, memory_md
 from thermocline.daemon.store.records.documents import FILES, HOT_FILE, MARKDOWN_FILE, WARM_FILE
 from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakePlace: TypeAlias = Callable[..., AgentPaths]
-MakeMemory: TypeAlias = Callable[..., Memory]
 NAMES = tuple(FILES.values())
 
 
@@ -37,9 +32,7 @@ def name_agent(name: str) -> Callable[[Transaction], None]:
 
 
 @pytest.fixture
-async def store(
-    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
-) -> AgentStore:
+async def store(open_store, make_place, make_memory) -> AgentStore:
     """A memory with something of every kind, and the files that show it."""
     opened = await open_store(make_place())
 

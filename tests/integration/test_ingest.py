@@ -1,14 +1,14 @@
 """Taking in daily notes: every fact once, whatever the files are and however often they change."""
 
 import os
-from collections.abc import Awaitable, Callable
 from datetime import UTC
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from msgspec import UNSET
 from scripted_model import ScriptedModel
+from store_parts import add_memories, all_memories
 
 from thermocline.daemon.config.settings import Ingest, Tuning
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
@@ -22,11 +22,9 @@ from thermocline.daemon.schemas.upkeep import Consolidated, Ingested
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import meta
 from thermocline.daemon.store.records import memories
-from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 from thermocline.daemon.store.records.selecting import Filters
 from thermocline.daemon.tasks.model_or_rules import ModelOrRules
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_258_800.0  # 21 November 2026, 11:00 UTC
 TODAY = "2026-11-21.md"
 # As EvoClaw's agents write them.
@@ -85,17 +83,12 @@ class Notes:
         work = self.work(mode="daily")
         return await consolidate(work, steps_of("daily"), lambda _event: None)
 
-    async def all(self) -> dict[str, Memory]:
-        return await self.store.read(
-            lambda db: {m.id: m for m in map(from_row, db.execute(SELECT))}
-        )
-
     async def texts(self) -> list[str]:
-        return [memory.text for memory in (await self.all()).values()]
+        return [memory.text for memory in (await all_memories(self.store)).values()]
 
     async def add(self, text: str, key: str = "mine", **fields: Any) -> None:
         new = Memory(id=key, text=text, created_at=NOW, updated_at=NOW, **fields)
-        await self.store.write(lambda tx: memories.insert(tx, new))
+        await add_memories(self.store, new)
 
     async def forget(self, *keys: str) -> None:
         for key in keys:
@@ -105,7 +98,7 @@ class Notes:
 
 
 @pytest.fixture
-async def notes(open_store: OpenStore) -> Notes:
+async def notes(open_store) -> Notes:
     return Notes(await open_store(now=lambda: NOW))
 
 
@@ -125,7 +118,7 @@ async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
     assert (await notes.consolidate()).ingested_facts == len(FACTS)
     await notes.store.close()
     after = Notes(await open_store(place, now=lambda: NOW + 3600))
-    found = (await after.all()).values()
+    found = (await all_memories(after.store)).values()
     for part, category, importance in FACTS:
         [one] = [memory for memory in found if part in memory.text]
         assert (one.category, one.importance) == (category, importance)
@@ -146,7 +139,7 @@ async def test_the_answer_has_evoclaws_fields_and_references_are_kept(notes):
     assert first.metadata.urls == ("https://github.com/comfyanonymous/ComfyUI",)
     assert first.metadata.paths == ("/opt/comfyui",)
     assert second.metadata.commands == ("huggingface-cli download Lightricks/LTX-Video",)
-    stored = await notes.all()
+    stored = await all_memories(notes.store)
     assert {fact.id for fact in ingested.facts} == set(stored)
     assert stored[str(first.id)].metadata == first.metadata
 
@@ -175,7 +168,8 @@ async def test_a_fact_is_of_its_day_and_in_the_category_of_its_heading(notes):
     notes.write("## Boat\n- [x] Ordered the new mainsail\n## Deep\n- [x] Went further than ever\n")
     notes.write("- [x] Did something else yesterday\n", "2026-11-20.md")
     await notes.take_in(categories={"boat": "projects/boat", "deep": "a/b/c/d/e/f"})
-    found = {memory.text.split()[0]: memory for memory in (await notes.all()).values()}
+    stored = await all_memories(notes.store)
+    found = {memory.text.split()[0]: memory for memory in stored.values()}
     assert found["Ordered"].category == "projects/boat"
     assert found["Went"].category == "a/b/c/d"
     assert found["Went"].created_at == found["Did"].updated_at == NOW
@@ -240,7 +234,7 @@ async def test_two_devices_give_a_fact_of_a_shared_note_one_id(notes, open_store
     other.write(EVOCLAW)
     await notes.take_in()
     await other.take_in()
-    assert set(await notes.all()) == set(await other.all())
+    assert set(await all_memories(notes.store)) == set(await all_memories(other.store))
 
 
 async def test_what_breaks_off_in_the_middle_of_a_note_goes_on(notes):
@@ -257,10 +251,10 @@ async def test_what_breaks_off_in_the_middle_of_a_note_goes_on(notes):
     with pytest.raises(DiskFull):
         await notes.take_in()
     notes.store.write = real  # type: ignore[method-assign]
-    before = await notes.all()
+    before = await all_memories(notes.store)
     assert 0 < len(before) < 100
     assert counts(await notes.take_in()) == (100, 100 - len(before), len(before))
-    assert len(await notes.all()) == 100
+    assert len(await all_memories(notes.store)) == 100
 
 
 # Files that should not be there

@@ -2,16 +2,16 @@
 
 import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import pytest
 from agent_files import files_holding, ruin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_parts import Bench, settled
+from store_parts import Bench, add_memories, all_memories, settled
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory, Metadata
@@ -29,8 +29,6 @@ from thermocline.daemon.store.records import (
 )
 from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
-MakeMemory: TypeAlias = Callable[..., Memory]
 NOW = 1_790_000_000.0
 OLD, NEW = "m00001", "m00002"
 # So little warm room that most of the memories stand in the archive.
@@ -61,7 +59,7 @@ def everything(db: sqlite3.Connection) -> dict[str, Any]:
     }
 
 
-def coffee(make_memory: MakeMemory) -> tuple[Memory, Memory]:
+def coffee(make_memory) -> tuple[Memory, Memory]:
     """Two memories that say the same, each with something that the other lacks."""
     times = {"created_at": NOW - 90, "updated_at": NOW - 80}
     older = make_memory(
@@ -84,12 +82,6 @@ def coffee(make_memory: MakeMemory) -> tuple[Memory, Memory]:
     return older, newer
 
 
-async def store_both(store: AgentStore, make_memory: MakeMemory) -> None:
-    """Store both, oldest first."""
-    for memory in coffee(make_memory):
-        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
-
-
 def get(tx: Transaction, key: str) -> Memory:
     return memories.find(tx.db, key)
 
@@ -107,7 +99,7 @@ async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_
     open_store, make_memory
 ):
     store = await open_store(now=lambda: NOW)
-    await store_both(store, make_memory)
+    await add_memories(store, *coffee(make_memory))
     before = await store.read(everything)
     assert before["tree"]["people/ana"] == before["tree"]["kitchen"] == (1, 0)
 
@@ -226,11 +218,10 @@ async def test_forgetting_a_kept_memory_forgets_what_says_the_same(open_store, m
     store = await open_store(now=lambda: NOW)
     same = make_memory(1, text="My bicycle is called Blitz", created_at=NOW - 90)
     kept = make_memory(2, text="The user's bicycle is called Blitz", created_at=NOW - 80)
-    for memory in (same, kept):
-        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    await add_memories(store, same, kept)
     await merged(store)
     assert await store.write(lambda tx: memories.delete(tx, get(tx, NEW))) == ()
-    assert (await store.read(everything))["memories"] == {}
+    assert await all_memories(store) == {}
 
 
 async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
@@ -245,10 +236,7 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
         metadata=Metadata(urls=("https://xylophoneq.example",)),
         data={"xylophoneq": 1},
     )
-    await store.write(lambda tx: memories.insert(tx, secret))
-    await store.write(
-        lambda tx: [memories.insert(tx, make_memory(number)) for number in range(2, 40)] and None
-    )
+    await add_memories(store, secret, *map(make_memory, range(2, 40)))
     # Merges before, after and above it, all of whose records have seen what it gave.
     for older, newer in (("m00003", NEW), (OLD, NEW), ("m00004", NEW), (NEW, "m00009")):
         await merged(store, older, newer)
@@ -259,7 +247,7 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     await store.close()
     assert files_holding(store.place, b"xylophone") == []
     again = await open_store(store.place, rules=CROWDED)
-    after = (await again.read(everything))["memories"]
+    after = await all_memories(again)
     keys = ("m00003", "m00004", NEW, "m00008", "m00009")
     assert [after[key].merged_into for key in keys] == [NEW, None, None, None, None]
 
@@ -267,7 +255,7 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
 # What supersedes
 
 
-async def contradicting(store: AgentStore, make_memory: MakeMemory) -> None:
+async def contradicting(store: AgentStore, make_memory) -> None:
     """Two gate codes, the later of which is known to hold."""
     for number, code in ((1, 4711), (2, 9902)):
         memory = make_memory(number, text=f"The gate code is {code}", importance=1.0)
@@ -277,7 +265,7 @@ async def contradicting(store: AgentStore, make_memory: MakeMemory) -> None:
 
 
 async def links(store: AgentStore) -> dict[str, str | None]:
-    found = (await store.read(everything))["memories"]
+    found = await all_memories(store)
     return {key: memory.superseded_by for key, memory in found.items()}
 
 
@@ -296,12 +284,10 @@ async def test_a_new_text_on_either_side_opens_the_question_again(open_store, ma
     assert await links(store) == {OLD: None, NEW: None}
 
 
-async def linked(
-    open_store: OpenStore, make_memory: MakeMemory, place: AgentPaths
-) -> dict[str, Any]:
+async def linked(open_store, make_memory, place: AgentPaths) -> dict[str, Any]:
     """A closed memory with two merges in a chain and a contradiction; what can be seen of it."""
     store = await open_store(place, now=lambda: NOW, rules=CROWDED)
-    await store_both(store, make_memory)
+    await add_memories(store, *coffee(make_memory))
     for number in range(3, 30):
         text = f"The code of door {number // 2} is {number}"
         memory = make_memory(number, text=text, created_at=NOW - 60 + number)
@@ -337,7 +323,7 @@ async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_und
         assert after[part] == before[part], part
     await unmerged(store)
     await unmerged(store, NEW)
-    back = (await store.read(everything))["memories"]
+    back = await all_memories(store)
     assert (back[OLD], back[NEW]) == coffee(make_memory)
 
 

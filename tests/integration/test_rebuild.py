@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError, Unavailable
 from thermocline.daemon.importers.intake import Intake
 from thermocline.daemon.importers.state_files import take
-from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import WarmLimits
 from thermocline.daemon.store.agent_paths import AgentPaths
 from thermocline.daemon.store.agent_store import AgentStore
@@ -29,8 +27,6 @@ from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.records import hot_rows, key_values, memories, uses
 from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
-OpenStore = Callable[..., Awaitable[AgentStore]]
-MakeMemory = Callable[..., Memory]
 # Room for all memories of a test in the warm file.
 ROOMY = Rules(warm=WarmLimits(max_kb=1000))
 # So little that most of them are in the archive, which no state file shows.
@@ -38,8 +34,8 @@ CROWDED = Rules(warm=WarmLimits(max_kb=4))
 
 
 async def filled(
-    open_store: OpenStore,
-    make_memory: MakeMemory,
+    open_store,
+    make_memory,
     place: AgentPaths,
     size: int,
     rules: Rules = ROOMY,
@@ -61,7 +57,7 @@ async def filled(
     await store.close()
 
 
-async def reopened(open_store: OpenStore, make_memory: MakeMemory, place: AgentPaths) -> AgentStore:
+async def reopened(open_store, make_memory, place: AgentPaths) -> AgentStore:
     """The memory that `filled` leaves, of 60, open again and at rest."""
     await filled(open_store, make_memory, place, 60)
     store = await open_store(place, rules=ROOMY)
@@ -84,7 +80,7 @@ async def held(store: AgentStore) -> tuple[dict[str, str], dict[str, str], dict[
     return await store.read(read)
 
 
-def expected(make_memory: MakeMemory, size: int) -> tuple[Any, ...]:
+def expected(make_memory, size: int) -> tuple[Any, ...]:
     texts = {m.id: m.text for m in map(make_memory, range(size))}
     pairs = {f"key{number}": f"value {number}" for number in range(size)}
     return texts, pairs, {"agent_name": "Ada"}
@@ -484,9 +480,7 @@ async def test_an_index_that_has_lost_its_totals_is_made_again_and_no_row_is(
     assert await store.read(lambda db: db.execute(words).fetchone()) == (1,)
 
 
-async def test_a_database_that_is_being_checked_is_whole_when_it_is_closed(
-    open_store: OpenStore, make_memory: MakeMemory
-):
+async def test_a_database_that_is_being_checked_is_whole_when_it_is_closed(open_store, make_memory):
     """The connection of the check would move the log into the database after the closing."""
     store = await open_store()
     await store.write(lambda tx: [memories.insert(tx, make_memory(n)) for n in range(3000)])

@@ -1,12 +1,13 @@
 """What a model, or the rules, make of an agent's memory: conversations, episodes, merges."""
 
 import datetime as dt
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import pytest
 from agent_files import ruin
 from scripted_model import ScriptedModel
+from store_parts import add_memories, all_memories
 
 from thermocline.daemon.language.extraction.notes import NoteFact
 from thermocline.daemon.llm.model import read_prompts
@@ -26,7 +27,6 @@ from thermocline.daemon.store.records import (
     tree_rows,
 )
 from thermocline.daemon.store.records.conversations import Conversation, IncomingTurn
-from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 from thermocline.daemon.tasks.extraction import Extracted, extract_next
 from thermocline.daemon.tasks.model_or_rules import AskOptions, ModelOrRules
 from thermocline.daemon.tasks.note_reading import read_by_model
@@ -34,7 +34,6 @@ from thermocline.daemon.tasks.similar_memories import join_similar
 from thermocline.daemon.tasks.summaries import sum_up
 from thermocline.daemon.tasks.tree_tasks import Proposal, propose
 
-OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_000_000.0
 TALK = (
     ("user", "Ada", "I prefer oolong tea in the morning, see https://a.example/tea"),
@@ -92,23 +91,15 @@ class Rig:
         assert found is not None
         return found
 
-    async def add(self, *new: Memory) -> None:
-        await self.store.write(lambda tx: [memories.insert(tx, one) for one in new])
-
-    async def all(self) -> dict[str, Memory]:
-        return await self.store.read(
-            lambda db: {m.id: m for m in map(from_row, db.execute(SELECT))}
-        )
-
     async def tree(self) -> dict[str, Node]:
         return await self.store.read(tree_rows.load)
 
     async def texts(self) -> list[str]:
-        return [memory.text for memory in (await self.all()).values()]
+        return [memory.text for memory in (await all_memories(self.store)).values()]
 
 
 @pytest.fixture
-async def rig(open_store: OpenStore) -> Rig:
+async def rig(open_store) -> Rig:
     return Rig(await open_store(now=lambda: NOW))
 
 
@@ -121,7 +112,7 @@ def memory(key: str, text: str, **fields: Any) -> Memory:
 
 
 async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig):
-    await rig.add(memory("k", "Ada drinks tea in the morning"))
+    await add_memories(rig.store, memory("k", "Ada drinks tea in the morning"))
     rig.says(
         "observe",
         [
@@ -178,14 +169,14 @@ async def test_a_conversation_that_goes_on_is_not_over(rig):
     await rig.hear(("user", "Ada", "And another thing that I wanted to say"))
     await sum_up(rig.store, stale, rig.mind, AskOptions(), patient=True)
     assert (await rig.conversation()).entry is None
-    assert all(one.type != "episodic" for one in (await rig.all()).values())
+    assert all(one.type != "episodic" for one in (await all_memories(rig.store)).values())
 
 
 async def test_nothing_is_kept_of_a_nod(rig):
     await rig.hear(("user", "", "hi"), ("assistant", "", "hello"), ended=True)
     await rig.read()
     await sum_up(rig.store, await rig.conversation(), rig.mind, AskOptions(), patient=True)
-    assert await rig.all() == {}
+    assert await all_memories(rig.store) == {}
     assert await rig.store.read(conversations.waiting) == []
 
 
@@ -214,10 +205,10 @@ JOINED = {"text": "Ada keeps the boat's spare key in the old shed", "subject": "
 
 
 async def test_similar_memories_become_one_that_can_be_taken_back(rig):
-    await rig.add(*ALIKE, memory("x", "Something else altogether"))
+    await add_memories(rig.store, *ALIKE, memory("x", "Something else altogether"))
     rig.says("merge", JOINED)
     assert await rig.join_similar() == 2
-    after = await rig.all()
+    after = await all_memories(rig.store)
     (made,) = [one for one in after.values() if one.source == CONSOLIDATED]
     assert (made.text, made.importance, made.created_at) == (JOINED["text"], 0.9, NOW - 50)
     assert made.tags == ("key",)
@@ -226,7 +217,7 @@ async def test_similar_memories_become_one_that_can_be_taken_back(rig):
         await rig.store.write(
             lambda tx, key=key: merging.unmerge(tx, memories.find(tx.db, key))  # type: ignore[misc]
         )
-    back = await rig.all()
+    back = await all_memories(rig.store)
     assert made.id not in back
     assert [(back[k].text, back[k].importance) for k in "ab"] == [
         (one.text, one.importance) for one in ALIKE
@@ -234,10 +225,10 @@ async def test_similar_memories_become_one_that_can_be_taken_back(rig):
 
 
 async def test_one_that_was_edited_since_stays_when_the_others_leave(rig):
-    await rig.add(*ALIKE)
+    await add_memories(rig.store, *ALIKE)
     rig.says("merge", JOINED)
     await rig.join_similar()
-    (made,) = [one for one in (await rig.all()).values() if one.merged_into is None]
+    (made,) = [one for one in (await all_memories(rig.store)).values() if one.merged_into is None]
 
     def edit(tx: Any) -> None:
         old = memories.find(tx.db, made.id)
@@ -257,7 +248,8 @@ async def test_one_that_was_edited_since_stays_when_the_others_leave(rig):
 )
 async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again(rig, told):
     url = "https://a.example/key"
-    await rig.add(
+    await add_memories(
+        rig.store,
         memory("a", f"The spare key 4711 of the boat is in the shed, see {url}"),
         memory("b", f"The spare key 4711 of the boat is in the old shed, see {url}"),
     )
@@ -265,11 +257,12 @@ async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again
     assert await rig.join_similar() == 0
     assert await rig.join_similar() == 0
     assert len(rig.model.asked) == 1
-    assert all(one.merged_into is None for one in (await rig.all()).values())
+    assert all(one.merged_into is None for one in (await all_memories(rig.store)).values())
 
 
 async def test_memories_that_are_near_in_meaning_alone_are_put_to_the_model(rig):
-    await rig.add(
+    await add_memories(
+        rig.store,
         memory("a", "Ada hides the boat's key below the flower pot"),
         memory("b", "To start the dinghy, look under the geraniums", created_at=NOW - 50),
         memory("c", "The harbour master retires in June"),
@@ -279,13 +272,14 @@ async def test_memories_that_are_near_in_meaning_alone_are_put_to_the_model(rig)
     assert await rig.join_similar(("a", "c", 0.6)) == 0
     assert rig.model.asked == []
     assert await rig.join_similar(("a", "b", 0.95), ("a", "c", 0.4)) == 2
-    after = await rig.all()
+    after = await all_memories(rig.store)
     assert after["a"].merged_into == after["b"].merged_into is not None
     assert after["c"].merged_into is None
 
 
 async def test_nearness_never_decides_by_itself(rig):
-    await rig.add(
+    await add_memories(
+        rig.store,
         memory("a", "The backup starts at 02:00"),
         memory("b", "The backup starts at 03:00"),
         memory("c", "Copies are made every night"),
@@ -297,7 +291,7 @@ async def test_nearness_never_decides_by_itself(rig):
     asked = len(rig.model.asked)
     assert await rig.join_similar(*near) == 0
     assert len(rig.model.asked) == asked <= 1
-    assert all(one.merged_into is None for one in (await rig.all()).values())
+    assert all(one.merged_into is None for one in (await all_memories(rig.store)).values())
 
 
 # The tree
@@ -342,14 +336,14 @@ async def test_nearness_never_decides_by_itself(rig):
 )  # fmt: skip
 async def test_every_change_that_a_model_may_propose_is_made(rig, change, categories, filed):
     ids = ("aaaaaaaa00000001", "bbbbbbbb00000002")
-    await rig.add(*(memory(key, f"fact {key}", category="garden") for key in ids))
+    await add_memories(rig.store, *(memory(key, f"fact {key}", category="garden") for key in ids))
     await rig.store.write(lambda tx: tree_rows.ensure(tx, "old"))
     rig.says("rebuild", {"operations": [change]})
     operations = await propose(rig.store, rig.mind, AskOptions())
     rebuilt = await rig.store.write(lambda tx: rebuilding.rebuild(tx, operations))
     assert [one.type for one in rebuilt.done] == [change["type"]]
     assert {path: node.desc for path, node in (await rig.tree()).items()} == categories
-    after = await rig.all()
+    after = await all_memories(rig.store)
     assert tuple(after[key].category for key in ids) == filed
 
 
@@ -373,7 +367,7 @@ NOTE = """# 2026-11-21
 
 
 async def test_a_note_read_by_a_model_keeps_every_reference(rig):
-    await rig.add(memory("h", "the north pier is free", category="places/harbour"))
+    await add_memories(rig.store, memory("h", "the north pier is free", category="places/harbour"))
     rig.says(
         "ingest",
         [

@@ -1,6 +1,5 @@
 """Looking through a whole memory for what repeats, contradicts and has faded."""
 
-import sqlite3
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from store_parts import add_memories, all_memories
 
 from thermocline.daemon.maintenance.tidying import tidy
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.schemas.memory import Tidied
-from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database.transaction import Transaction
 from thermocline.daemon.store.records import memories, merging
-from thermocline.daemon.store.records.memory_rows import SELECT, from_row
 
 NOW = 1_790_000_000.0
 SAME = [
@@ -40,20 +38,6 @@ def dated(texts: Sequence[str], **fields: Any) -> list[Memory]:
     ]
 
 
-async def stored(store: AgentStore, new: Sequence[Memory]) -> None:
-    for start in range(0, len(new), 200):
-        part = new[start : start + 200]
-        await store.write(lambda tx, part=part: [memories.insert(tx, m) for m in part] and None)
-
-
-async def seen(store: AgentStore) -> dict[str, Memory]:
-    def read(db: sqlite3.Connection) -> dict[str, Memory]:
-        found = map(from_row, db.execute(SELECT))
-        return {m.id: m for m in found}
-
-    return await store.read(read)
-
-
 def counts(report: Tidied) -> tuple[int, int, int, int]:
     return report.merged, report.superseded, report.archived, report.examined
 
@@ -61,10 +45,10 @@ def counts(report: Tidied) -> tuple[int, int, int, int]:
 async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_linked(open_store):
     store = await open_store(now=lambda: NOW)
     texts = [pair[0] for pair in SAME + DIFFERENT] + [pair[1] for pair in SAME + DIFFERENT]
-    await stored(store, dated(texts, access_count=1))
+    await add_memories(store, *dated(texts, access_count=1))
     report = await tidy(store)
     assert counts(report) == (len(SAME), len(DIFFERENT), 0, len(texts))
-    after = await seen(store)
+    after = await all_memories(store)
     half = len(texts) // 2
     for number in range(half):
         older, newer = after[f"t{number:05d}"], after[f"t{number + half:05d}"]
@@ -83,7 +67,7 @@ async def test_a_contradiction_by_another_subject_of_its_own_words_is_reported_a
     store = await open_store(now=lambda: NOW)
     older, newer = dated(("The gate code is 4711", "The gate code is 9902"))
     older, newer = replace(older, subject="gate code"), replace(newer, subject="code")
-    await stored(store, [older, newer])
+    await add_memories(store, older, newer)
     (pair,) = (await tidy(store)).pairs
     assert pair.relation == "contradiction"
     assert pair.reasons
@@ -91,19 +75,19 @@ async def test_a_contradiction_by_another_subject_of_its_own_words_is_reported_a
 
 async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_place(open_store):
     store = await open_store(now=lambda: NOW)
-    await stored(store, dated(["Ben lives in Berlin", "Ben lives in Lisbon"]))
+    await add_memories(store, *dated(["Ben lives in Berlin", "Ben lives in Lisbon"]))
     assert (await tidy(store)).superseded == 1
     again = Memory(id="again", text="Ben lives in Lisbon.", created_at=NOW, updated_at=NOW)
-    await stored(store, [again])
+    await add_memories(store, again)
     report = await tidy(store)
     assert (report.merged, report.superseded) == (1, 1)
-    assert (await seen(store))["t00000"].superseded_by == "again"
+    assert (await all_memories(store))["t00000"].superseded_by == "again"
     assert counts(await tidy(store))[:3] == (0, 0, 0)
 
 
 async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(open_store):
     store = await open_store(now=lambda: NOW)
-    await stored(store, dated(["Tea is fine", "Tea is fine.", "Tea is fine!"]))
+    await add_memories(store, *dated(["Tea is fine", "Tea is fine.", "Tea is fine!"]))
 
     async def tidied() -> tuple[int, int]:
         dry, done = await tidy(store, dry_run=True), await tidy(store)
@@ -127,7 +111,7 @@ async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(op
     assert await tidied() == (0, 0)
     # Others may still be merged into it, and it may be edited.
     late = Memory(id="early", text="Tea is fine", created_at=NOW - 5000, updated_at=NOW)
-    await stored(store, [late])
+    await add_memories(store, late)
     assert await tidied() == (1, 1)
     await store.write(lambda tx: write(tx, "Tea is good"))
     await store.write(lambda tx: write(tx, "tea is fine"))
@@ -138,7 +122,7 @@ async def test_it_can_be_broken_off_at_any_moment_and_done_again(open_store, mak
     texts = [f"User likes tea number {n % 60}" for n in range(180)]
     texts += [f"The code of door {n % 40} is {n}" for n in range(80)]
     whole = await open_store(make_place("whole"), now=lambda: NOW)
-    await stored(whole, dated(texts))
+    await add_memories(whole, *dated(texts))
     expected = await tidy(whole)
     assert (expected.merged, expected.superseded) == (120, 40)
 
@@ -146,7 +130,7 @@ async def test_it_can_be_broken_off_at_any_moment_and_done_again(open_store, mak
         """It is enough."""
 
     broken = await open_store(make_place("broken"), now=lambda: NOW)
-    await stored(broken, dated(texts))
+    await add_memories(broken, *dated(texts))
     merged = superseded = 0
     for patience in range(1, 40):
         left = patience
@@ -173,7 +157,7 @@ async def test_it_can_be_broken_off_at_any_moment_and_done_again(open_store, mak
         break
     else:
         pytest.fail("it never came to its end")
-    after, wanted = await seen(broken), await seen(whole)
+    after, wanted = await all_memories(broken), await all_memories(whole)
     assert after == wanted
     for memory in after.values():
         merged += memory.merged_into is not None

@@ -5,7 +5,6 @@ import os
 import sqlite3
 import tarfile
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from thermocline.daemon.store.database.memory_database import migrate
 from thermocline.daemon.store.database.schema import MIGRATIONS, Migration
 from thermocline.daemon.store.records import memories
 
-OpenStore = Callable[..., Awaitable[Any]]
 THIS = MIGRATIONS[-1].version
 # What the next release may do.
 NEXT = (*MIGRATIONS, Migration(THIS + 1, ("ALTER TABLE memories ADD COLUMN mood TEXT",)))
@@ -46,7 +44,7 @@ def version_of(path: Path) -> int:
         db.close()
 
 
-async def filled(open_store: OpenStore, make_memory: Callable[..., Any]) -> Any:
+async def filled(open_store, make_memory) -> Any:
     """A memory that this release has written; closed."""
     store = await open_store()
     await store.write(lambda tx: [memories.insert(tx, make_memory(n)) for n in range(20)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from concept_vectors import vector
 from daemon_process import until
-from store_parts import make_agents
+from store_parts import add_memories, make_agents
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.encoder import PROBE, Encoding
@@ -186,9 +186,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def fill(store: AgentStore, make_memory: Callable[..., Memory], *numbers: int) -> None:
-    for number in numbers:
-        memory = make_memory(number)
-        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    await add_memories(store, *map(make_memory, numbers))
 
 
 async def test_what_is_stored_is_encoded_and_near(desk, make_memory):
