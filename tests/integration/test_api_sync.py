@@ -17,6 +17,9 @@ EVOCLAWS = (
     " access_count INTEGER DEFAULT 0)"
 )
 
+# TURSO.md's answer to an account whose plan is used up.
+QUOTA = '{"message": "Operation was blocked", "code": "BLOCKED"}'
+
 
 @pytest.fixture
 def beginning(make_daemon: Callable[..., Any], calls_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,6 +100,22 @@ def test_a_budget_that_is_nearly_used_up_slows_replication_and_says_so(sqld, beg
     assert "sync.budget" in problem["message"]
     assert call.ok("GET", "/api/sync")["queued"] > 0
     assert call.ok("POST", "/api/sync")["sent"] > 0
+
+
+def test_a_quota_that_is_spent_is_a_problem_until_it_is_raised(
+    sqld, make_fault_proxy, beginning, eventually
+):
+    network = make_fault_proxy(sqld.port)
+    _, call = beginning(network.url)
+    call.ok("POST", "/api/sync")
+    network.faults(status=403, body=QUOTA, content_type="application/json")
+    assert call("POST", "/api/sync").status >= 500
+    assert call.ok("GET", "/api/sync")["hint"]
+    problems = call.ok("GET", "/api/status")["problems"]
+    assert any("quota" in one["message"] for one in problems)
+    network.heal()
+    call.ok("POST", "/api/sync")
+    eventually(lambda: not call.ok("GET", "/api/status")["problems"], "nothing is complained of")
 
 
 def test_a_question_without_an_answer_looks_for_it_on_the_replica(sqld, beginning, eventually):

@@ -140,23 +140,6 @@ def a_row(number: int, stamp: int = stamp_at(START), **data: Any) -> Row:
     return Row(kind="memory", id=f"p{number}", data=fields, clocks=Clocks((stamp, "x")))
 
 
-async def test_what_one_device_stores_changes_and_deletes_reaches_the_other(remote):
-    one, two = Numbered("one", remote), Numbered("two", remote)
-    one.store(1, 2, 3)
-    one.local.write("strange", "a/b", {"from": "a later release", "n": [1, {"x": None}]})
-    assert (await one.sync()).sent == 4
-    assert (await two.sync()).received == 4
-    assert two.local.rows == one.local.rows
-    two.store(1, text="changed")
-    two.local.write("memory", "m00002", None)
-    await two.sync()
-    result = await one.sync()
-    assert (result.received, result.conflicts) == (2, 0)
-    assert one.texts() == two.texts() == {"m00001": "changed", "m00003": "memory 3", "a/b": None}
-    assert not one.local.outbox
-    assert not two.local.outbox
-
-
 async def test_writers_at_the_same_time_lose_nothing(remote):
     members = [Numbered(f"device{number}", remote) for number in range(4)]
     await members[0].sync(heartbeat=True)
@@ -260,21 +243,6 @@ async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
     there = await run(remote, "SELECT id, version FROM rows")
     form, rows = one.replica.form, one.local.rows.items()
     assert dict(there) == {form.key(*k)[1]: form.version(version_of(row)) for k, row in rows}
-
-
-async def test_a_remote_that_was_emptied_is_filled_again_deletions_included(remote):
-    one, two = Numbered("one", remote), Numbered("two", remote)
-    one.store(1, 2)
-    await one.sync()
-    await two.sync()
-    one.local.write("memory", "m00001", None)
-    await one.sync()
-    for table in ("rows", "replica_clock", "replica_devices", "schema_version"):
-        await run(remote, f"DROP TABLE {table}")
-    await two.sync()
-    await one.sync()
-    await two.sync()
-    assert one.texts() == two.texts() == {"m00002": "memory 2"}
 
 
 async def test_a_remote_that_was_set_back_and_has_grown_since_is_noticed(remote):

@@ -101,27 +101,6 @@ def test_long_results_of_tools_are_cut_first_and_nothing_else_if_that_is_enough(
     assert estimated_tokens(cut) <= LIMITS.tool_tokens
 
 
-def test_the_rest_becomes_one_summary_after_the_systems_messages():
-    messages = talk(40)
-    window = int(conversation_tokens(messages) / 0.75)
-    compacted = compact(messages, window=window)
-    tokens = conversation_tokens(compacted.messages)
-    assert tokens <= window * LIMITS.target
-    assert compacted.tokens_reduced == conversation_tokens(messages) - tokens
-    assert compacted.messages[-LIMITS.recent :] == tuple(messages[-LIMITS.recent :])
-    assert compacted.messages[0] == messages[0]
-    assert compacted.origins[:2] == (0, None)
-    summary = compacted.messages[1]
-    gone = len(messages) - (len(compacted.messages) - 1)
-    assert summary.content.startswith(f"[CONVERSATION SUMMARY - {gone} messages compacted]")
-    assert "Agent: Deployed service 1" in summary.content
-    assert compacted.summary == summary.content
-    assert (compacted.original_count, compacted.compacted_count) == (
-        len(messages),
-        len(compacted.messages),
-    )
-
-
 def test_a_call_of_a_tool_keeps_its_results_and_they_keep_it():
     compacted = compact(talk(40), window=5_000)
     kept = set(compacted.origins) - {None, 0}
