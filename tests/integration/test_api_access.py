@@ -5,7 +5,6 @@ import json
 import os
 import pwd
 import shutil
-import socket
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from thermocline.daemon.cli.models import with_local_model
 from thermocline.daemon.client import Client
 from thermocline.daemon.config.settings import Access, Grant
 from thermocline.daemon.errors import Forbidden
-from thermocline.daemon.operations.access import Gate, Peer, peer_of
+from thermocline.daemon.operations.access import Gate, Peer
 
 READER, WRITER, ADMIN, MEMBER, STRANGER = 54_001, 54_002, 54_003, 54_004, 54_005
 OWNER = 54_006
@@ -454,10 +453,3 @@ def test_a_role_ends_with_its_grant_or_the_membership_of_its_group(monkeypatch):
     assert decided.role(peer(member.pw_uid), "notes") is None
     access[0] = nothing
     assert decided.role(peer(MEMBER), "notes") is None
-
-
-def test_the_peer_is_whom_the_kernel_names():
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        assert peer_of(ours) == Peer(os.getpid(), os.getuid(), os.getgid())
-        assert peer_of(ours).name == f"uid:{os.getuid()}"

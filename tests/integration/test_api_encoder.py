@@ -105,16 +105,3 @@ def test_an_encoder_that_fails_is_said(encoding, tmp_path):
     assert state["state"] == "failing"
     assert state["model"] == f"static:{folder}"
     assert f"static:{folder}, failing: no static model in" in shell.out("status")
-
-
-def test_a_configuration_of_two_encoders_or_none_is_refused(shared_daemon):
-    shell = Shell(shared_daemon.socket)
-    for value, why in (
-        ('["a/b", "c/d"]', "vectors of two models cannot be compared; name one"),
-        ('["static:model"]', "expected static: and the absolute path of a folder"),
-        ('["static:"]', "expected static: and the absolute path of a folder"),
-        ('"a/b"', "expected a list of models"),
-    ):
-        error = shell.run("config", "--check", "--set", f"{EMBED}={value}", code=2).stderr
-        assert f"{EMBED}: " in error
-        assert why in error

@@ -91,6 +91,8 @@ def test_what_cannot_be_distilled_or_is_no_conversation_is_refused(call):
         ("distill", {"text": "a", "max_bytes": 3}, "max_bytes"),
         ("distill", {"text": "a", "llm_endpoint": "ftp://x"}, "llm_endpoint"),
         ("recall", {"query": "x", "llm_endpoint": "http://127.0.0.1:1/x"}, "llm_endpoint"),
+        ("consolidate", {"mode": "quick", "llm_endpoint": "ftp://x"}, "llm_endpoint"),
+        ("ingest", {"llm_endpoint": "ftp://x"}, "llm_endpoint"),
         ("observe", {"turns": [turn("x")]}, "conversation"),
         ("observe", {"conversation": "c", "conversationId": "c", "turns": []}, "conversationId"),
         ("observe", {"conversation": " ", "turns": [turn("x")]}, "conversation"),

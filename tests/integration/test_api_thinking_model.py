@@ -182,20 +182,6 @@ def test_nothing_short_is_sent_to_a_model_unless_the_call_asks_for_it(call, mode
     assert len(model_server.heard) == 1
 
 
-def test_a_model_is_only_asked_over_http(call):
-    call.store("so that the agent is there")
-    for path, body in (
-        ("/api/distill", {"text": "a"}),
-        ("/api/observe", {"conversation": "c", "text": "Ada: I like tea", "wait": True}),
-        ("/api/consolidate", {"mode": "quick"}),
-        ("/api/ingest", {}),
-        ("/api/recall", {"query": "tea"}),
-    ):
-        refused = call("POST", path, body | {"llm_endpoint": "ftp://127.0.0.1/complete"})
-        assert refused.refusal() == (400, "invalid", "llm_endpoint")
-        assert "http" in refused.body["error"]["message"]
-
-
 def test_several_texts_are_one_question(call, model_server):
     texts = ["Ada: I ship the parser", "The ferry leaves at nine o'clock", "Bob plays the cello"]
     body = {"texts": texts, "llm_endpoint": model_server.plain, "llm": True}

@@ -276,15 +276,6 @@ def test_an_unknown_id_key_or_category_is_not_found(call):
 # Batches
 
 
-def test_a_batch_with_one_bad_memory_stores_none(call):
-    for place in (0, 250, 499):
-        memories = [{"text": f"m{n}"} for n in range(500)]
-        memories[place] = {"text": "m", "importance": 20}
-        refused = call("POST", "/api/memory/batch", {"memories": memories})
-        assert refused.refusal() == (400, "invalid", f"memories[{place}].importance")
-        assert call.total() == 0
-
-
 def test_a_batch_holds_1_to_500_memories(call):
     for count in (0, 501, 5000):
         memories = [{"text": f"m{number}"} for number in range(count)]

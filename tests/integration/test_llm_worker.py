@@ -444,17 +444,6 @@ async def test_evoclaws_plain_endpoint_is_asked_in_its_own_way(rig, model_server
     assert "Distil it." in heard.prompt
 
 
-@pytest.mark.parametrize("path", ["", "/chat/completions"])
-async def test_openais_style_is_told_by_the_url(rig, model_server, path):
-    model_server.says(FACT)
-    reply = await rig.ask(path or "x", endpoint=model_server.base + path)
-    assert reply.value.fact == "the gate code is 4711"
-    (heard,) = model_server.heard
-    assert heard.path == "/v1/chat/completions"
-    assert heard.body["model"] == "default"
-    assert [message["role"] for message in heard.body["messages"]] == ["system", "user"]
-
-
 async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(rig, model_server):
     model_server.models = ("nomic-embed-text", "llama3.2")
     model_server.says(Saying("model 'default' not found", status=404), FACT)

@@ -86,6 +86,7 @@ def test_a_wrong_value_is_named_with_what_is_expected(key, value, expected, got,
     assert faults(text, tmp_path) == [f"{key}: expected {expected}, got {got}"]
 
 
+EMBED = "llm.models.embed"
 ROLE = {"role": "read"}
 CRON_FAULT = "is not a cron expression"
 CANNOT = "bytes cannot arrive in a body of"
@@ -141,6 +142,17 @@ BODY = "expected an integer 1024 to 67108864"
     (
         {"recall": {"weights": {"match": 0, "recency": 0, "importance": 0}}},
         "recall.weights.match: all weights are 0; raise one",
+    ),
+    (
+        {"llm": {"models": {"embed": ["a/b", "c/d"]}}},
+        f"{EMBED}: names several models, but vectors of two models cannot be compared; name one",
+    ),
+    *(
+        (
+            {"llm": {"models": {"embed": [text]}}},
+            f'{EMBED}: expected static: and the absolute path of a folder, got "{text}" (text)',
+        )
+        for text in ("static:model", "static:")
     ),
     (
         {"limits": {"max_text_bytes": 2_000_000}},

@@ -120,16 +120,6 @@ async def test_a_model_that_stays_unusable_is_left_alone_for_a_while(world):
     assert await world.reply("a", "b") == "a"
 
 
-async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world):
-    world.failures["a"] = [failed("unauthorized")]
-    with pytest.raises(CallFailed):
-        await world.reply("a")
-    with pytest.raises(CallFailed, match=r"a is not asked for 5 s after it failed \(unauth"):
-        await world.reply("a")
-    world.failover.forget()
-    assert await world.reply("a") == "a"
-
-
 async def test_a_question_that_fails_says_nothing_of_the_model(world):
     for code in ("refused", "too_long", "bad_request", "died"):
         world.failures["a"] = [failed(code)]
