@@ -102,10 +102,11 @@ def wordings_of(statement: Statement) -> tuple[tuple[str, ...], ...]:
     Without articles, with one word for each of two that mean the same: in the usual wording, and
     in its own.
     """
-    gist = tuple(_gist(statement.words, statement.names, denies=bool(statement.negations)))
+    denies = bool(statement.negations)
+    gist = tuple(_gist(statement.words, statement.names, denies=denies))
     # A longer text is hardly reworded as a whole.
     short = len(statement.text) <= LONGEST
-    return (tuple(as_usual(gist, statement.names)), gist) if short else (gist, gist)
+    return (tuple(as_usual(gist, statement.names, denies=denies)), gist) if short else (gist, gist)
 
 
 @cache

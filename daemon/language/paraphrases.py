@@ -46,10 +46,15 @@ _DOUBLED: Final = re.compile(r"..[aeiou]([bdgmnprt])\1ed$")
 _SIBILANT: Final = re.compile(r"(?:ch|sh|[sxzo])$")
 
 
-def as_usual(uttered: Iterable[str], names: frozenset[str]) -> list[str]:
-    """The words in the usual wording; `names` are those that begin with a capital letter."""
+def as_usual(uttered: Iterable[str], names: frozenset[str], *, denies: bool) -> list[str]:
+    """The words in the usual wording; `names` are those that begin with a capital letter.
+
+    If they deny, "on Mondays" is not "every Monday".
+    """
     text = _BEFORE_HOUR.sub(_time_before, " ".join(map(_figure, uttered)))
     for needed, required, pattern, usual in _rules():
+        if denies and usual.split(" ", 1)[0] in words("universal"):
+            continue
         if any(map(text.__contains__, needed)) and all(map(text.__contains__, required)):
             text = pattern.sub(usual, text)
     synonyms = pairs_in_order("synonyms")
@@ -141,7 +146,7 @@ def _compound(word: str) -> str:
 def _active(text: str, names: frozenset[str]) -> str:
     """The text with somebody who does something first: "Tom paid it" for "it was paid by Tom"."""
     match = _PASSIVE.match(text)
-    if match is None or not _is_participle(match["verb"]):
+    if match is None:
         return text
     agent = _SUBJECTS.get(match["agent"], match["agent"])
     last = agent.split()[-1]
@@ -160,13 +165,9 @@ def _active(text: str, names: frozenset[str]) -> str:
     return f"{agent} {verb} {match['object']}{match['mid']}{match['rest']}{front}"
 
 
-def _is_participle(word: str) -> bool:
-    return word.endswith("ed") or (base_of(word) != word and not word.endswith(("s", "ing")))
-
-
 def _base(participle: str) -> str:
     base = base_of(participle)
-    if base != participle:
+    if base != participle or not participle.endswith("ed"):
         return base
     if _DOUBLED.search(participle):
         return participle[:-3]

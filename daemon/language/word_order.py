@@ -73,7 +73,9 @@ def _definite(text: str) -> frozenset[str]:
     """The words behind "the", "my" or "Ann's"."""
     pairs = pairwise(("", *text.split()))
     return frozenset(
-        word for before, word in pairs if before in words("definite") or before.endswith("'s")
+        word.rstrip(".,;:!")
+        for before, word in pairs
+        if before in words("definite") or before.endswith("'s")
     )
 
 
@@ -82,10 +84,11 @@ def _moved(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
 
     In German the verb is then followed by what it followed. False for long texts.
     """
-    if not 0 < len(moved) <= _LONGEST_STATEMENT:
+    opener = int(moved[0] in _binding())
+    if not opener < len(moved) <= _LONGEST_STATEMENT or moved[opener] not in _openers():
         return False
-    opener = 1 if moved[0] in _binding() else 0
-    if moved[opener : opener + 1] and moved[opener] not in _openers():
+    # "Not every morning" is not "every morning not".
+    if moved[opener] in words("universal") and not _denials().isdisjoint(moved):
         return False
     for length in range(opener + 1, min(len(moved), _LONGEST_MOVED) + 1):
         block, rest = moved[:length], moved[length:]
@@ -141,7 +144,11 @@ def _is_attached(before: tuple[str, ...]) -> bool:
 
 def _binding() -> frozenset[str]:
     """The words that belong to what follows them: "not on Monday", "only on Monday"."""
-    return words("only", "negations", "joined_negations", "focusing")
+    return _denials() | words("only", "focusing")
+
+
+def _denials() -> frozenset[str]:
+    return words("negations", "joined_negations")
 
 
 def _inverted(plain: tuple[str, ...], turned: tuple[str, ...]) -> bool:
