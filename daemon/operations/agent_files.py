@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+import sqlite3
+from collections.abc import Callable
+from typing import Annotated, Final, TypeVar
 
 from msgspec import UNSET, Meta
 from msgspec.structs import asdict
@@ -29,6 +31,7 @@ from ..store.records.agent_entries import OwnEntry
 from .operation import Operation, Scope
 from .views import View, one_line, secret_warning, view_of
 
+T = TypeVar("T")
 _USER_CHARS: Final = 200
 OneLine = Annotated[str, Meta(max_length=4_000, description="one line, not blank")]
 
@@ -106,8 +109,7 @@ async def skills(scope: Scope, limit: Limit = 100, offset: Offset = 0) -> schema
 @Operation("GET", "/api/skills/{id}")
 async def skill(scope: Scope, id: schemas.SkillId) -> schemas.SkillView:
     """Read a skill with its text."""
-    async with scope.store() as store:
-        entry = await scope.daemon.agent_files.read(store, lambda db: agent_entries.skill(db, id))
+    entry = await _read(scope, lambda db: agent_entries.skill(db, id))
     if entry is None or not isinstance(entry.item, Skill):
         raise NotFound(f"no skill is called {checks.shown(id)}", field="id")
     view = _view(entry)
@@ -143,10 +145,7 @@ async def add_skill(
 @Operation("GET", "/api/knowledge")
 async def knowledge(scope: Scope) -> schemas.KnowledgeView:
     """Read the knowledge, with a warning if it is too long for every turn."""
-    async with scope.store() as store:
-        part = await scope.daemon.agent_files.read(
-            store, lambda db: agent_entries.part(db, agent_entries.KNOWLEDGE)
-        )
+    part = await _read(scope, lambda db: agent_entries.part(db, agent_entries.KNOWLEDGE))
     return schemas.KnowledgeView(
         text=part.text,
         path=KNOWLEDGE,
@@ -161,15 +160,20 @@ async def _page(
     scope: Scope, name: str, limit: int, offset: int, kind: str | None
 ) -> tuple[list[OwnEntry], int, str]:
     limit = scope.page_limit(limit)
+    return await _read(
+        scope,
+        lambda db: (
+            agent_entries.newest(db, name, limit, offset, kind),
+            agent_entries.count(db, name, kind),
+            agent_entries.part(db, name).text,
+        ),
+    )
+
+
+async def _read(scope: Scope, read: Callable[[sqlite3.Connection], T]) -> T:
     async with scope.store() as store:
-        return await scope.daemon.agent_files.read(
-            store,
-            lambda db: (
-                agent_entries.newest(db, name, limit, offset, kind),
-                agent_entries.count(db, name, kind),
-                agent_entries.part(db, name).text,
-            ),
-        )
+        await scope.make_own_files(store)
+        return await scope.daemon.agent_files.read(store, read)
 
 
 async def _added(scope: Scope, log: str, entry: Reflection | EpisodeLine, kind: type[View]) -> View:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from contextlib import suppress
 from functools import partial
 from typing import Annotated, Final
 
@@ -12,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from ..errors import InvalidInput, ThermoclineError
+from ..errors import InvalidInput
 from ..files.agent_files import long_warning
 from ..memory import agent_files
 from ..memory.messages import estimated_tokens
@@ -109,10 +108,7 @@ async def _built(
 ) -> tuple[_Made, bool | UnsetType]:
     """The block, and of one with a query whether it has the files as they are now."""
     files = scope.daemon.agent_files
-    if scope.leaves_traces:
-        # On a disk that refuses writes, the block is given all the same.
-        with suppress(ThermoclineError):
-            await files.make_missing(store)
+    await scope.make_own_files(store)
     make = partial(_made, request=request, format=format)
     seconds = scope.settings.limits.query_seconds
     reading = partial(files.read, store, make, seconds=seconds)

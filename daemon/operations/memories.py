@@ -21,7 +21,7 @@ from ..memory.metadata import extract, merge
 from ..memory.records import Memory, check_types
 from ..memory.scoring import default_importance, score_of, tier_of
 from ..schemas import memory as schemas
-from ..schemas.common import MemoryId, limited_by
+from ..schemas.common import AgentName, MemoryId, limited_by
 from ..store.database.transaction import Transaction
 from ..store.records import memories, similar, uses
 from ..store.records.conversations import PATH
@@ -40,6 +40,7 @@ _PLURAL: Final = {"type": "types", "event": "events", "tag": "tags"}
 @Operation("GET", "/api/memory")
 async def index(scope: Scope, query: schemas.ListQuery) -> schemas.MemoryPage:
     """List memories."""
+    scope = scope.of_user(query.user)
     return await memory_page(scope, filters_of(scope, query), query)
 
 
@@ -139,8 +140,9 @@ async def _warnings(stored: Sequence[Memory]) -> list[str | UnsetType]:
 
 
 @Operation("GET", "/api/memory/{id}")
-async def get(scope: Scope, id: MemoryId) -> schemas.MemoryView:
-    """Read a memory."""
+async def get(scope: Scope, id: MemoryId, user: AgentName | None = None) -> schemas.MemoryView:
+    """Read a memory; `user` names the agent, as in `/api/recall`."""
+    scope = scope.of_user(user)
     memory = await scope.read(lambda db: memories.find_living(db, id, scope.now))
     return memory_view(scope, memory)
 
@@ -169,8 +171,11 @@ async def remove(scope: Scope, id: MemoryId) -> schemas.Deleted:
 
 
 @Operation("POST", "/api/memory/{id}/reinforce", role="write")
-async def reinforce(scope: Scope, id: MemoryId) -> schemas.Reinforced:
-    """Count one use of a memory."""
+async def reinforce(
+    scope: Scope, id: MemoryId, user: AgentName | None = None
+) -> schemas.Reinforced:
+    """Count one use of a memory; `user` names the agent, as in `/api/recall`."""
+    scope = scope.of_user(user)
 
     def apply(tx: Transaction) -> schemas.Reinforced:
         memory_id = memories.find_living(tx.db, id, scope.now).id

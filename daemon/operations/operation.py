@@ -6,7 +6,7 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, tzinfo
 from inspect import getdoc, signature
 from types import NoneType, UnionType
@@ -19,7 +19,7 @@ from ..cloud.replicas import Replicas
 from ..cloud.verify import Verifier
 from ..config.live import LiveSettings
 from ..config.settings import Role, Settings
-from ..errors import InvalidInput
+from ..errors import InvalidInput, ThermoclineError
 from ..files.agent_files import AgentFiles
 from ..files.indexes import Indexes
 from ..files.workspace_files import Workspaces
@@ -226,6 +226,13 @@ class Scope(msgspec.Struct, frozen=True):
             if create and (quotas.memories or quotas.megabytes):
                 await store.read(lambda db: require_room(db, self.agent, quotas))
             yield store
+
+    async def make_own_files(self, store: AgentStore) -> None:
+        """Create the agent's own files that are missing, which its program may look for."""
+        if self.leaves_traces:
+            # On a disk that refuses writes the call is answered all the same.
+            with suppress(ThermoclineError):
+                await self.daemon.agent_files.make_missing(store)
 
     async def read(self, work: Callable[[sqlite3.Connection], T], *, timed: bool = False) -> T:
         """Read the agent's memory; `timed`: for at most `limits.query_seconds`."""

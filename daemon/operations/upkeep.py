@@ -11,7 +11,7 @@ from ..errors import InvalidInput, NotFound
 from ..memory.metadata import validate
 from ..memory.records import Omission
 from ..schemas import upkeep as schemas
-from ..schemas.common import Endpoint
+from ..schemas.common import AgentName, Endpoint
 from .operation import Operation, Scope
 
 
@@ -27,11 +27,13 @@ async def consolidate(
     mode: schemas.ConsolidationMode = "quick",
     dry_run: bool = False,
     llm_endpoint: Endpoint | None = None,
+    user: AgentName | None = None,
 ) -> schemas.Consolidated:
     """Run the upkeep, from quick to full: score, archive, read notes, prune, merge, rebuild.
 
-    With `dry_run` only report what would be done.
+    With `dry_run` only report what would be done. `user` names the agent, as in `/api/recall`.
     """
+    scope = scope.of_user(user)
     return await scope.daemon.upkeep.consolidate(
         scope.agent, mode, dry_run=dry_run, endpoint=llm_endpoint
     )

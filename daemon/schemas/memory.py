@@ -99,7 +99,7 @@ class ListQuery(FilterFields, kw_only=True):
     `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
     into one memory. `outside` lists those with a source such as `web:…`, `tool:…` or `file:…`, for
     which nobody's word stands yet. `include` adds merged and expired ones. `reverse` reverses the
-    order.
+    order. `user` names the agent, as in `/api/recall`.
     """
 
     type: tuple[Type, ...] = ()
@@ -113,6 +113,7 @@ class ListQuery(FilterFields, kw_only=True):
     offset: Offset = 0
     order: Order = "newest"
     reverse: bool = False
+    user: AgentName | None = None
 
 
 class MemoryView(Memory, frozen=True, kw_only=True, omit_defaults=False):

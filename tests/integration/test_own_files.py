@@ -50,10 +50,11 @@ def test_missing_files_are_made_as_tinyclaw_makes_them_when_its_agent_first_call
     assert (folder / "reflections.jsonl").read_text() == ""
     assert json.loads((folder / "skills" / "index.json").read_text()) == {}
     (folder / "knowledge.md").write_text("mine")
-    (folder / "episodes.jsonl").unlink()
-    call.ok("GET", "/api/context")
-    assert (folder / "knowledge.md").read_text() == "mine"
-    assert (folder / "episodes.jsonl").read_text() == ""
+    for path in ("context", "knowledge", "reflections", "episodes", "skills"):
+        (folder / "episodes.jsonl").unlink()
+        call.ok("GET", f"/api/{path}")
+        assert (folder / "knowledge.md").read_text() == "mine"
+        assert (folder / "episodes.jsonl").read_text() == ""
 
 
 def test_a_name_of_a_skill_is_what_the_message_says(call):

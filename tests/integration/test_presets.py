@@ -99,6 +99,14 @@ def test_tiny_claws_events_are_stored_and_found_for_their_user(call):
     block = call.ok("GET", f"/api/context?format=tiny-claw&query=ferry&userId={user}")
     assert "The ferry leaves at ten" in block["text"]
     assert call.ok("GET", "/api/context?format=tiny-claw&query=ferry")["text"] == ""
+    newest = call.ok("GET", f"/api/memory?userId={user}&limit=1")["results"]
+    assert [one["id"] for one in newest] == [plain["id"]]
+    of_user = f"/api/memory/{stored['id']}"
+    assert call("GET", of_user).status == 404
+    assert call.ok("GET", f"{of_user}?userId={user}")["text"] == event["content"]
+    used = call.ok("POST", f"{of_user}/reinforce", {"userId": user})
+    assert (used["id"], used["access_count"]) == (stored["id"], 1)
+    assert call.ok("POST", "/api/consolidate", {"userId": user})["agent_id"] == user
     alone = {"userId": "default-user", "type": "fact_stored", "content": "The pier is closed"}
     call.ok("POST", "/api/memory", alone)
     assert call.total() == 1

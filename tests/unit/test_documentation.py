@@ -182,7 +182,7 @@ def test_a_method_of_the_client_decodes_what_its_operation_answers():
 # Fields that a verb fills by other means, or that are another system's.
 WITHOUT_OPTION = {
     "store": {"content", "ttl", "created_at", "metadata"},
-    "list": set[str](),
+    "list": {"user"},
     "retrieve": {"fields", "reinforce", "user", "types", "events", "tags"},
 }
 
