@@ -15,7 +15,7 @@ from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, depth, d
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..runtime.problems import first_names
 from ..schemas.tiers import RebuildUndone
-from ..store.database import meta
+from ..store.database import meta, rows
 from ..store.database.connection import to_json
 from ..store.database.transaction import Transaction
 from ..store.records import memories, memory_rows, tree_rows
@@ -61,12 +61,12 @@ def describe(operation: TreeChange) -> str:
 
 def _placed(db: sqlite3.Connection, operations: Sequence[TreeChange]) -> dict[str, Placed]:
     ids = [key for operation in operations for key in operation.ids]
-    rows = db.execute(
+    cursor = db.execute(
         "SELECT id, category, archived_at IS NOT NULL FROM memories"
         " WHERE merged_into IS NULL AND id IN (SELECT value FROM json_each(?))",
         (to_json(ids),),
     )
-    return {key: Placed(category, bool(archived)) for key, category, archived in rows}
+    return {key: Placed(category, bool(archived)) for key, category, archived in cursor}
 
 
 def rebuild(tx: Transaction, operations: Sequence[TreeChange]) -> Rebuilt:
@@ -76,6 +76,8 @@ def rebuild(tx: Transaction, operations: Sequence[TreeChange]) -> Rebuilt:
     if not rebuilt.done:
         return rebuilt
     concerned = _concerned(tx.db, rebuilt)
+    for path in sorted(rebuilt.tree.keys() - before.keys()):
+        rows.note_mark(tx, tree_rows.KIND.name, path, rows.CREATED)
     for step in rebuilt.steps:
         if step.new != ROOT:
             tree_rows.ensure(tx, step.new)
@@ -106,19 +108,19 @@ def rebuild(tx: Transaction, operations: Sequence[TreeChange]) -> Rebuilt:
 def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> dict[str, str]:
     whole = [step.old for step in rebuilt.steps if not isinstance(step, Move)]
     single = [key for step in rebuilt.steps if isinstance(step, Move) for key in step.ids]
-    rows = db.execute(
+    cursor = db.execute(
         "SELECT id, category FROM memories WHERE category IN (SELECT value FROM json_each(?))",
         (to_json(whole),),
     )
-    return _categories(db, single) | dict(rows.fetchall())
+    return _categories(db, single) | dict(cursor.fetchall())
 
 
 def _categories(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
-    rows = db.execute(
+    cursor = db.execute(
         "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
         (to_json([*ids]),),
     )
-    return dict(rows.fetchall())
+    return dict(cursor.fetchall())
 
 
 def _refile(tx: Transaction, wanted: Mapping[str, str], before: Mapping[str, str]) -> int:

@@ -81,14 +81,14 @@ def undo_by(tx: Transaction, by: str, since: float) -> list[tuple[str, str, Undo
     # A category was made before those below it.
     created |= dict(reversed(made.items()))
     outcomes: dict[tuple[str, str], Undoing] = {}
+    # A memory goes back before the category that was made for it is deleted.
+    for name, versions_ in changed.items():
+        if name not in created:
+            outcomes |= _reverted(tx, versions_, by)
     for name, number in created.items():
         if (outcome := _unmake(tx, *name, number, by)) is not None:
             outcomes[name] = outcome
-    for name, versions_ in changed.items():
-        if _put_back(tx, versions_):
-            outcomes[name] = "put back"
-        elif _changed_since(tx, *name, versions_[-1].number, by):
-            outcomes[name] = "left: others have changed it since"
+        outcomes |= _reverted(tx, changed.get(name, ()), by)
     for mark in marked:
         if mark.why == rows.DELETED and mark.born < since:
             earlier = outcomes.setdefault((mark.kind, mark.id), "cannot come back: forgotten")
@@ -151,6 +151,20 @@ def _changed_since(
     later = f"NOT {WRITTEN_BY} AND writer <> '' AND kind = ? AND id = ? AND number > ?"
     versions = read(tx.db, later, by, kind, key, number)
     return any(version.why in whys for version in versions)
+
+
+def _reverted(
+    tx: Transaction, replaced: Sequence[Version], by: str
+) -> dict[tuple[str, str], Undoing]:
+    """What became of a row whose versions a writer has replaced, by its name."""
+    if not replaced:
+        return {}
+    last = replaced[-1]
+    if _put_back(tx, replaced):
+        return {(last.kind, last.id): "put back"}
+    if _changed_since(tx, last.kind, last.id, last.number, by):
+        return {(last.kind, last.id): "left: others have changed it since"}
+    return {}
 
 
 def _put_back(tx: Transaction, replaced: Sequence[Version]) -> bool:

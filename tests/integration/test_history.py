@@ -291,6 +291,19 @@ def test_what_a_program_deleted_and_made_anew_and_changed_has_one_outcome(call):
     assert call("GET", "/api/kv/gate").status == 404
 
 
+def test_a_category_that_a_program_renamed_gives_its_memories_back_and_is_gone(call):
+    key = call.store("filed by me", category="keep/me")["id"]
+    robot(call, "POST", "/api/tree/rename", {"path": "keep/me", "to": "kept/you"})
+    by = {"by": "robot", "since": "1h"}
+    would = call.ok("POST", "/api/undo", by | {"dry_run": True})["results"]
+    done = call.ok("POST", "/api/undo", by)["results"]
+    results = [(row["id"], row["result"]) for row in done]
+    assert results == [(row["id"], row["result"]) for row in would]
+    assert results[:3] == [(key, "put back"), ("kept/you", "deleted"), ("kept", "deleted")]
+    assert call.ok("GET", f"/api/memory/{key}")["category"] == "keep/me"
+    assert "kept" not in call.ok("GET", "/api/tree")["tree"]
+
+
 def test_what_was_stored_before_is_not_undone_though_its_date_is_later(call):
     key = call.store("the fair begins", created_at=time.time() + 1_000_000)["id"]
     since = time.time()
