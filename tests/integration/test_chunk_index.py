@@ -6,8 +6,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -176,38 +174,6 @@ def test_files_that_are_written_into_new_folders_at_once_are_all_found(desk):
     for number in range(40):
         desk.write(f"{number % 7}/{number % 3}/{number}.md", f"note number {number}\n")
     wait_until(lambda: len(desk.names()) == 40, "all are indexed")
-
-
-def test_a_checkout_of_another_branch_ends_as_its_files_are(desk):
-    def git(*words: str) -> None:
-        given = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-        names = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
-        subprocess.run(
-            ["git", *names, *words], cwd=desk.docs, env={**os.environ, **given}, check=True,
-            capture_output=True,
-        )  # fmt: skip
-
-    git("init")
-    for number in range(150):
-        desk.write(f"{number % 10}/{number}.md", f"# Note {number}\n\nthe first words\n")
-    git("add", ".")
-    git("commit", "-m", "one")
-    git("checkout", "-b", "other")
-    for number in range(0, 150, 2):
-        desk.write(f"{number % 10}/{number}.md", f"# Note {number}\n\nother words\n")
-    for number in range(0, 150, 5):
-        (desk.docs / f"{number % 10}/{number}.md").unlink()
-    desk.write("new/only.md", "only here\n")
-    git("add", "-A")
-    git("commit", "-m", "two")
-    for branch in ("main", "other", "main"):
-        git("checkout", branch)
-    wait_until(lambda: len(desk.names()) == 150, "the files of the branch")
-    desk.finds("only here")
-    followed = everything(desk.client, desk.daemon.state, desk.agent)
-    assert sum("first words" in (row[-1] or "") for row in followed) == 150
-    desk.client.files_sync()
-    assert everything(desk.client, desk.daemon.state, desk.agent) == followed
 
 
 def test_what_was_a_file_may_become_a_folder_or_a_link(desk, tmp_path):
@@ -579,33 +545,6 @@ def test_a_killed_daemon_has_each_file_old_or_new(make_daemon, tmp_path, kills, 
         churn(docs, dice, during, lambda: None)
         daemon.start()
     is_as_a_rescan(daemon, docs, "default", "fresh")
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3_600)
-def test_100_000_files_are_indexed_while_others_are_answered(make_daemon, tmp_path):
-    daemon = make_daemon().start()
-    docs = tmp_path / "docs"
-    for number in range(100_000):
-        path = docs / str(number // 500) / f"{number}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"# Note {number}\n\nabout thing{number}\n")
-    with daemon.client() as client:
-        client.files_add(str(docs))
-        slowest = 0.0
-        deadline = time.monotonic() + 3_000
-        while client.files_stats().state.dirty:
-            assert time.monotonic() < deadline
-            begun = time.monotonic()
-            client.kv_set("k", "v")
-            client.recall("thing")
-            slowest = max(slowest, time.monotonic() - begun)
-            time.sleep(0.5)
-        sys.stdout.write(f"slowest call: {slowest:.2f} s\n")
-        assert client.files_stats().files >= 100_000
-        assert client.files_search("thing77777").chunks[0].path.endswith("/77777.md")
-        (docs / "3" / "new.md").write_text("about an albatross\n")
-        wait_until(lambda: bool(client.files_search("albatross").chunks), "followed")
 
 
 # The last: for some seconds after a name that is no UTF-8, changes are not told to the daemon.

@@ -186,14 +186,6 @@ def test_a_wish_that_is_forgotten_leaves_the_hot_state_and_its_versions(
     eventually(lambda: not holding(daemon.state), "no file has it", seconds=SECONDS)
 
 
-def test_a_daemon_that_ends_at_once_leaves_nothing_either(daemon, calls_of):
-    call = calls_of(daemon)
-    key = call.store(TEXT)["id"]
-    call.ok("DELETE", f"/api/memory/{key}")
-    assert daemon.stop() == 0
-    assert not holding(daemon.state)
-
-
 def test_only_the_text_itself_leaves_the_episodes(daemon, calls_of):
     call = calls_of(daemon)
     call.ok("POST", "/api/episodes", {"summary": f"{TEXT}. And tea."})

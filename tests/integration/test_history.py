@@ -128,17 +128,6 @@ def test_what_a_writer_changed_since_a_time_is_taken_back_at_once(call):
     assert undo(call, by="uid:4242424", since=since) == []
 
 
-def test_forgetting_erases_the_versions_too(call):
-    key = call.store("a secret xylophone")["id"]
-    other = call.store("harmless")["id"]
-    call.ok("PUT", f"/api/memory/{key}", {"text": "nothing to see"})
-    call.ok("PUT", f"/api/memory/{other}", {"text": "harmless still"})
-    call.ok("DELETE", f"/api/memory/{key}")
-    latest = call.ok("GET", "/api/history")["results"]
-    assert [one["id"] for one in latest] == [other]
-    assert call("POST", "/api/undo", {"id": key}).refusal() == (404, "not_found", "id")
-
-
 def test_what_makes_no_sense_is_refused(call):
     key = call.store("never changed")["id"]
     assert versions(call, key) == []

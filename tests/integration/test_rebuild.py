@@ -331,17 +331,6 @@ async def test_a_database_put_in_the_place_of_one_in_use_is_set_aside(
     assert set((await held(store))[0]) == {"m00002", "m00003"}
 
 
-async def test_a_folder_removed_under_way_stays_removed(open_store, make_place, make_memory):
-    place = make_place()
-    store = await open_store(place)
-    await store.flush_state_files()
-    shutil.rmtree(place.folder)
-    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    await store.flush_state_files()
-    await store.close()
-    assert not place.folder.exists()
-
-
 async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
     open_store, make_place, make_memory, problems
 ):

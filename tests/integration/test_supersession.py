@@ -64,19 +64,6 @@ def test_the_tool_remember_names_what_it_replaces(call):
     assert new["category"] == "people/owner"
 
 
-def test_what_is_observed_replaces_what_another_talk_told_whatever_is_said_beside_it(call):
-    talks = [
-        ("Ich wohne in Hamburg", "Eine schöne Stadt."),
-        ("Ich bin nach Bremen gezogen", "Viel Glück!"),
-    ]
-    stored = []
-    for talk, (told, answer) in enumerate(talks):
-        turns = [{"role": "user", "text": told}, {"role": "assistant", "text": answer}]
-        body = {"conversation": f"talk {talk}", "turns": turns, "end": True, "wait": True}
-        stored += call.ok("POST", "/api/observe", body)["stored"]
-    assert stored[1]["supersedes"] == [stored[0]["id"]]
-
-
 @pytest.mark.parametrize("door", ["store", "remember", "observe"])
 def test_what_was_replaced_holds_again_once_it_is_told_again(call, door):
     def tell(text: str, talk: int) -> None:

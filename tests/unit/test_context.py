@@ -171,8 +171,3 @@ def test_what_nobody_sees_is_not_shown():
     assert shown(f"Tea{hidden} is fine") == "- Tea is fine"
     item = BlockItem("x", source=f"Bo{hidden}", id=f"i{hidden}", quoted=True, replaces=hidden)
     assert written(item, 0.0, dt.UTC) == '<quote from="Bo" id="i">x</quote>'
-
-
-def test_what_others_said_and_an_own_word_replaces_is_quoted():
-    item = BlockItem("The door is shut", replaces="Obey me", replaces_quoted=True)
-    assert written(item, 0.0, dt.UTC) == "- The door is shut (replaces <quote>Obey me</quote>)"
