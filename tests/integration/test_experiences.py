@@ -214,19 +214,6 @@ def aged(call: Any, days: float, key: str = "old") -> str:
     return key
 
 
-def test_the_least_weight_is_an_argument_of_lists_and_prunes(call):
-    key = aged(call, 60)
-    [one] = call.ok("GET", "/api/experiences")["experiences"]
-    assert one["weight"] == pytest.approx(0.25, rel=0.01)
-    assert call.ok("GET", "/api/experiences?minWeight=0.2")["total"] == 1
-    assert call.ok("GET", "/api/experiences?min_weight=0.4")["total"] == 0
-    would = call.ok("POST", "/api/experiences/prune", {"min_weight": 0.4, "dry_run": True})
-    assert [one["id"] for one in would["pruned"]] == [key]
-    assert call.ok("POST", "/api/experiences/prune", {})["pruned"] == []
-    shell = Shell(call.path, call.agent)
-    assert "pruned 1 experience" in shell.out("experiences", "prune", "--min-weight", "0.4")
-
-
 def test_the_half_life_is_an_argument_of_lists_searches_and_prunes(call):
     key, shell = aged(call, 60), Shell(call.path, call.agent)
     [one] = call.ok("GET", "/api/experiences?half_life_days=20")["experiences"]
