@@ -26,7 +26,7 @@ from ..store.database.transaction import Transaction
 from ..store.kinds import kind_of
 from ..store.records import experiences, history, hot_rows, memory_rows, tree_rows, uses
 from ..store.records.memory_rows import to_row
-from ..store.records.similar import find_same
+from ..store.records.similar import same_words
 
 T = TypeVar("T")
 THERE: Final = "already there"
@@ -158,12 +158,10 @@ class Intake:
         self._apply(offered)
 
     def _has_equal(self, memory: Memory) -> bool:
-        """Whether another memory says the same; turns of a conversation are never the same."""
-        if memory.position is not None:
-            return False
+        """Whether another memory has the same words; see `same_words`."""
         if memory_rows.KIND.load(self.tx.db, memory.id) is not None:
             return False
-        return find_same(self.tx.db, memory.text, self.tx.now) is not None
+        return next(same_words(self.tx.db, memory, self.tx.now), None) is not None
 
     def hot(self, state: hot.HotState) -> None:
         offered = [

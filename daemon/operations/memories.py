@@ -113,7 +113,7 @@ async def _store(scope: Scope, new: Sequence[Memory], *, force: bool) -> list[sc
 
 
 async def store_unless_known(scope: Scope, memory: Memory) -> Inserted:
-    """Store a memory unless one says the same already, which then counts as used.
+    """Store a memory unless one says the same already, which is then strengthened.
 
     One that was superseded meanwhile is true again.
     This is decided in the transaction: nothing is stored twice, even by concurrent callers.
@@ -124,8 +124,7 @@ async def store_unless_known(scope: Scope, memory: Memory) -> Inserted:
         same = similar.find_equivalent(tx.db, memory)
         if same is None or similar.holds_again(tx.db, same, memory):
             return similar.insert(tx, memory, file_alike=True)
-        uses.reinforce(tx, [same.id])
-        return Inserted(same, is_known=True)
+        return Inserted(memories.strengthen(tx, same, memory), is_known=True)
 
     return await scope.write(apply, create=True)
 

@@ -64,6 +64,14 @@ def test_a_turn_is_stored_whatever_has_the_same_text(call, take):
     assert take(memories=turns)["skipped"] == {"already there": 2}
 
 
+@pytest.mark.parametrize("said", [{"group": "talk", "position": 0}, {"actor": "Tom"}])
+def test_a_statement_is_stored_though_a_turn_or_somebody_else_has_its_text(call, take, said):
+    call.ok("POST", "/api/memory", {"text": FACT["text"], **said})
+    assert take(memories=[FACT])["stored"] == {"memory": 1}
+    again = FACT | {"id": "fact0002"}
+    assert take(memories=[again])["skipped"] == {"already there": 1}
+
+
 def test_what_changed_at_its_source_is_changed_field_by_field(call, take, memory):
     take(memories=[FACT | {"tags": ["b", "a"], "subject": "server"}])
     changed = FACT | {"tags": ["c"], "subject": "server", "importance": 0.4, "updated_at": LATER}

@@ -2,6 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 FACT = "Maya's flight lands on Friday at 18:40"
 
 
@@ -50,10 +52,45 @@ def test_the_same_words_of_somebody_else_or_in_a_conversation_are_new(call):
     assert not call.store("I like tea", actor="Maya")["stored"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "others"),
+    [
+        ({"subject": "Maya"}, {"subject": "Tom"}),
+        ({"outcome": "success"}, {"outcome": "failure"}),
+        ({"data": {"port": 80}}, {"data": {"port": 81}}),
+    ],
+)
+def test_the_same_words_with_another_subject_outcome_or_data_are_new(call, fields, others):
+    call.store("likes strong tea", **fields)
+    assert call.store("likes strong tea", **others)["stored"]
+    assert not call.store("likes strong tea", **others, event="task")["stored"]
+    assert call.ok("POST", "/api/memory/tidy")["merged"] == 0
+
+
+def test_user_and_assistant_speak_for_one_as_when_tidying(call):
+    first = call.store("I like tea", actor="user")
+    assert call.store("I like tea", actor="assistant")["known"] == first["id"]
+
+
+def test_what_two_people_say_in_a_talk_is_kept_of_both(call):
+    talk = {"conversation": "c", "text": "Maya: I like strong tea.\nTom: I like strong tea."}
+    kept = call.ok("POST", "/api/observe", {**talk, "wait": True})["stored"]
+    assert [memory["actor"] for memory in kept] == ["Maya", "Tom"]
+
+
+def test_what_is_remembered_again_no_longer_expires(call):
+    first = call.store("Tea is served at four", ttl="1h")
+    known = call.ok("POST", "/api/tools/remember", {"text": "At four tea is served"})
+    assert known["merged_with"]["id"] == first["id"]
+    assert call.ok("GET", f"/api/memory/{first['id']}")["expires_at"] is None
+
+
 def test_a_merged_memory_stands_for_the_one_that_it_went_into(call):
     older, newer = call.store("The dog is called Rex"), call.store("Our dog's name is Rex")
     call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
     assert call.store("The dog is called Rex")["known"] == newer["id"]
+    known = call.ok("POST", "/api/tools/remember", {"text": "The dog is called Rex"})
+    assert known["merged_with"] == {"id": newer["id"], "text": "Our dog's name is Rex"}
 
 
 def test_callers_at_once_store_it_once(call):

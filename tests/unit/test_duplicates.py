@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from store_parts import transaction
 
 from thermocline.daemon.language.comparison import find_duplicates
@@ -41,6 +42,20 @@ def test_what_tidying_would_merge_is_not_stored_a_second_time(holding):
     for older, newer in filter(is_found, PAIRS["same"]):
         with holding(stored("a", older, 1.0)) as db:
             assert find_equivalent(db, stored("b", newer, 2.0))
+
+
+@pytest.mark.parametrize("newer", ["Tea is served at four", "At four tea is served"])
+def test_what_has_expired_is_not_known(holding, newer):
+    expired = replace(stored("a", "Tea is served at four", 1.0), expires_at=1.5)
+    with holding(expired) as db:
+        assert find_equivalent(db, stored("b", newer, 2.0)) is None
+    with holding(replace(expired, expires_at=3.0)) as db:
+        assert find_equivalent(db, stored("b", newer, 2.0))
+
+
+def test_a_code_in_another_case_is_not_known(holding):
+    with holding(stored("a", "The door code is Ab12", 1.0)) as db:
+        assert find_equivalent(db, stored("b", "The door code is aB12", 2.0)) is None
 
 
 def test_a_number_that_is_joined_with_its_unit_is_compared_like_any_word():

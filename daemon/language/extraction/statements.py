@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -10,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...memory.similarity import exact_key, fold, words
-from ..comparison import judge
+from ..comparison import judge, repeats
 from ..cues import (
     WORD,
     Signal,
@@ -271,12 +272,15 @@ def _is_short(statement: SpokenSentence, most: int) -> bool:
 def worth_keeping(candidates: Iterable[SpokenSentence], aggression: float) -> list[SpokenSentence]:
     """The statements that say enough, in order, without those repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
-    seen: set[object] = set()
+    seen: defaultdict[object, list[str]] = defaultdict(list)
     others: list[SpokenSentence] = []
     for statement in candidates:
-        if statement.worth < least or (gist := _gist(statement.text)) in seen:
+        if statement.worth < least:
             continue
-        seen.add(gist)
+        alike = seen[statement.role, statement.speaker, _gist(statement.text)]
+        if any(repeats(text, statement.text).relation == "duplicate" for text in alike):
+            continue
+        alike.append(statement.text)
         if "correction" in statement.signals:
             others = [other for other in others if not _corrects(statement, other)]
         others.append(statement)
@@ -426,7 +430,7 @@ def _confirmed_by(statement: SpokenSentence, before: Sequence[SpokenSentence]) -
 
 
 def _gist(text: str) -> object:
-    """A key that is equal for statements that say the same."""
+    """A key that is equal for most statements that say the same."""
     known = frozenset(words(text))
     content = known - not_topics()
     denials = known & negations()

@@ -10,12 +10,12 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
-from ...language.comparison import contradicts, is_duplicate
+from ...language.comparison import comparable, contradicts, is_duplicate
 from ...language.normal_form import is_interchangeable, negations
 from ...language.replacing import may_be_replaced, terms_to_look_up
 from ...memory.indexing import index_text
@@ -42,43 +42,51 @@ def find_same(db: sqlite3.Connection, text: str, now: float) -> Memory | None:
     It needs no index of the transaction's own memories. Archived and merged memories are included,
     expired ones are not.
     """
-    return next(_with_text(db, text, now, turns=True), None)
+    return next(_with_text(db, text, now), None)
+
+
+def same_words(db: sqlite3.Connection, memory: Memory, now: float) -> Iterator[Memory]:
+    """The memories with the text of `memory`, except for case, blanks and full stops.
+
+    None of somebody else, or with another subject, outcome or data; no expired one and no turn of a
+    conversation, which are never known. Event and type do not matter.
+    """
+    outside = is_outside(memory.source)
+    for other in _with_text(db, memory.text, now):
+        if memory.position is not None or other.position is not None:
+            continue
+        if is_outside(other.source) == outside and comparable(other, memory):
+            yield other
 
 
 def known_word_for_word(db: sqlite3.Connection, memory: Memory) -> Memory | None:
-    """The memory with the text and actor of `memory`, except for case, blanks and full stops.
+    """The first of `same_words` that still holds: it is not superseded.
 
-    It still holds: it is not superseded. The memory that it was merged into takes its place. A turn
-    of a conversation is never known.
+    The memory that it was merged into takes its place.
     """
-    if memory.position is not None:
-        return None
-    for other in _with_text(db, memory.text, memory.updated_at, turns=False):
-        if other.actor != memory.actor:
-            continue
-        if is_outside(other.source) != is_outside(memory.source):
-            continue
-        if (survivor := _current_one(db, other)) is not None:
-            return survivor
-    return None
+    survivors = _survivors(db, same_words(db, memory, memory.updated_at))
+    return next((each for each in survivors if each.superseded_by is None), None)
 
 
 def find_equivalent(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that says the same as `memory`, whatever their ids.
 
     This includes a memory that would be merged with it; a turn is never a duplicate. One that
-    still holds comes before those that are superseded.
+    still holds comes before those that are superseded. The memory that it was merged into takes
+    its place.
     """
-    equivalent = _equivalent(db, memory)
-    first = next(equivalent, None)
-    if first is None or _current_one(db, first) is not None:
-        return first
-    return next((other for other in equivalent if _current_one(db, other) is not None), first)
+    superseded = None
+    for survivor in _survivors(db, _equivalent(db, memory)):
+        if survivor.superseded_by is None:
+            return survivor
+        superseded = superseded or survivor
+    return superseded
 
 
-def _current_one(db: sqlite3.Connection, memory: Memory) -> Memory | None:
-    survivor = merging.successor(db, memory.id)
-    return survivor if survivor is not None and survivor.superseded_by is None else None
+def _survivors(db: sqlite3.Connection, memories: Iterable[Memory]) -> Iterator[Memory]:
+    for memory in memories:
+        if (survivor := merging.successor(db, memory.id)) is not None:
+            yield survivor
 
 
 def holds_again(db: sqlite3.Connection, known: Memory, told: Memory) -> bool:
@@ -89,14 +97,9 @@ def holds_again(db: sqlite3.Connection, known: Memory, told: Memory) -> bool:
 
 
 def _equivalent(db: sqlite3.Connection, memory: Memory) -> Iterator[Memory]:
-    outside = is_outside(memory.source)
-    for other in _with_text(db, memory.text, memory.updated_at, turns=False):
-        if is_outside(other.source) == outside:
-            yield other
+    yield from same_words(db, memory, memory.updated_at)
     for other in _with_telling_words(db, memory.text):
-        same = other.text.strip().lower() == memory.text.strip().lower()
-        as_said = same and other.position is None and is_outside(other.source) == outside
-        if as_said or is_duplicate(other, memory):
+        if not other.expired(memory.updated_at) and is_duplicate(other, memory):
             yield other
 
 
@@ -107,11 +110,10 @@ def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
     return find_equivalent(db, memory) is not None
 
 
-def _with_text(db: sqlite3.Connection, text: str, now: float, *, turns: bool) -> Iterator[Memory]:
+def _with_text(db: sqlite3.Connection, text: str, now: float) -> Iterator[Memory]:
     key = exact_key(text)
     for memory in select(db, "digest = ? ORDER BY row", text_digest(text)):
-        is_meant = turns or memory.position is None
-        if is_meant and exact_key(memory.text) == key and not memory.expired(now):
+        if exact_key(memory.text) == key and not memory.expired(now):
             yield memory
 
 
