@@ -28,8 +28,9 @@ from .view import View
 
 Columns: TypeAlias = list[Column[MemoryView]]
 
-# From which importance on a memory is called so. That of most, by default, has no colour.
-_GRADES: Final = ((0.8, "Critical", "error"), (0.6, "Important", ""), (0.4, "Useful", "primary"))
+# From which importance on a memory is called so. Those by default, 0.6 and of imports 0.5, have no
+# colour.
+_GRADES: Final = ((0.8, "Critical", "error"), (0.6, "Important", ""), (0.4, "Useful", ""))
 _TRIVIAL: Final = ("Trivial", "secondary")
 _TIERS: Final = {"hot": ("▲", "error"), "warm": ("●", "warning"), "cold": ("▽", "primary")}
 _TYPES: Final = {"semantic": "fact", "episodic": "event", "procedural": "how-to"}
