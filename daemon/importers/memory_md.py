@@ -23,8 +23,13 @@ _FENCE: Final = re.compile(r"(```|~~~)")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 # The first and last lines of EvoClaw's pages and ours.
 _GENERATED: Final = re.compile(r"\*(Generated: |Written by |Auto-?generated|This file)[^*]*\*")
-# The daemon writes a lesson or memory of the hot state with its category.
-_MARKED: Final = re.compile(r"\*\*\[([^]\n]+)\]\*\*\s+(\S.*)", re.DOTALL)
+# The daemon writes a lesson or memory of the hot state with its category; below these headings a
+# task with its status, an event with its day.
+_MARKED: Final = re.compile(r"\*\*\[([^]\n]+)\]\*\*(?:\s+(\S.*))?", re.DOTALL)
+_STATED: Final = {
+    "pending_tasks": re.compile(r"\[[^]a-z\n]+\](?:\s+|$)"),
+    "recent_events": re.compile(r"\[[A-Z][a-z]{2} \d\d\](?:\s+|$)"),
+}
 _LEVELS: Final = 3
 _SEGMENT: Final = 64
 
@@ -43,6 +48,8 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
             faults.append(f"line {number}: a generated note about the page")
             continue
         category, statement = _unmarked(heading, line)
+        if not statement:
+            continue  # What the mark was for is forgotten.
         try:
             check_text(statement)
         except InvalidInput as error:
@@ -106,8 +113,9 @@ def statements(page: str) -> Iterator[tuple[int, str, str]]:
 def _unmarked(category: str, statement: str) -> tuple[str, str]:
     if marked := _MARKED.fullmatch(statement):
         with suppress(InvalidInput):
-            return filed_category(marked[1]), marked[2]
-    return category, statement
+            return filed_category(marked[1]), marked[2] or ""
+    mark = _STATED[category].match(statement) if category in _STATED else None
+    return category, statement[mark.end() :] if mark else statement
 
 
 def _category(headings: list[tuple[int, str]]) -> str:

@@ -196,6 +196,7 @@ class _Change(msgspec.Struct, frozen=True):
     before: Fingerprint
     digests: str
     new: atomic.Replacement
+    page: str = ""  # of MEMORY.md: the section
 
 
 class _Disk:
@@ -205,6 +206,8 @@ class _Disk:
         # By name, the digests of this daemon's contents that the file may have, separated by
         # blanks; the newest last.
         self.known: dict[str, str] = {}
+        # The section of MEMORY.md as this process wrote or found it.
+        self._page = ""
         self._agent = place.agent
         self._paths = {name: place.folder / name for name in FILES.values()}
         self._paths[MARKDOWN_FILE] = place.markdown
@@ -258,6 +261,7 @@ class _Disk:
                 else:
                     self._seen[change.name] = fingerprint_of(change.new.finish())
                     self.known[change.name] = change.digests
+                    self._page = change.page or self._page
                 del pending[0]
         except BaseException:
             _discard(pending)
@@ -302,14 +306,15 @@ class _Disk:
             self._leave(name, error.message, error.hint)
             return None
         if memory_md.same(before or "", page):
-            self._seen[name] = seen
+            self._seen[name], self._page = seen, page
             self._problems.clear("memory_md_left", self._agent)
             return None
         current = "" if before is None else memory_md.digest(before)
         if before is not None and current not in self.known.get(name, "").split():
             aside = atomic.free_name(path, "changed")
-            atomic.write(aside, before.encode(errors="surrogateescape"), mode)
-            message = f"the section of {path} was changed; a copy of it was kept as {aside.name}"
+            new_lines = memory_md.beyond(before, self._page)
+            atomic.write(aside, new_lines.encode(errors="surrogateescape"), mode)
+            message = f"the section of {path} was changed; what is new was kept as {aside.name}"
             self._report(MARKDOWN_FILE, message, aside)
         try:
             new = atomic.Replacement(path, content, mode, owner)
@@ -317,7 +322,7 @@ class _Disk:
             self._leave(name, error.message)
             return None
         self._problems.clear("memory_md_left", self._agent)
-        return _Change(name, seen, f"{current} {memory_md.digest(page)}", new)
+        return _Change(name, seen, f"{current} {memory_md.digest(page)}", new, page)
 
     def _set_aside(self, name: str, why: str) -> None:
         path = self._paths[name]

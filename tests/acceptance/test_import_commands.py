@@ -183,6 +183,26 @@ def test_the_lines_of_memory_md_become_memories(shell, tmp_path):
     assert shell.json("import", str(page))["stored"] == {}
 
 
+def test_the_marks_of_tasks_and_events_are_no_part_of_what_a_page_says(shell, tmp_path):
+    page = tmp_path / "MEMORY.md"
+    page.write_text(
+        "# Context\n\n## ✅ Pending Tasks\n\n- [PENDING] paint the fence\n- [IN PROGRESS] sand it\n"
+        "- [API] keys are due\n\n## 📅 Recent Events\n\n- [Nov 29] the fair began\n\n"
+        "## 🔥 Hot Memories\n\n- **[general]**      \n- **[home/gate]** The code is new\n\n"
+        "## Notes\n\n- [API] limits hold\n"
+    )
+    shell.run("import", page)
+    listed = shell.json("list")["results"]
+    assert {(one["category"], one["text"]) for one in listed} == {
+        ("pending_tasks", "paint the fence"),
+        ("pending_tasks", "sand it"),
+        ("pending_tasks", "keys are due"),
+        ("recent_events", "the fair began"),
+        ("home/gate", "The code is new"),
+        ("notes", "[API] limits hold"),
+    }
+
+
 def test_a_file_that_is_too_large_keeps_no_other_out(shell, tmp_path):
     written(tmp_path / "memory" / "warm-memory.json", [FACT])
     large = written(tmp_path / "memory" / "hot-memory-state.json", HOT | {"notes": "x" * 1_200_000})

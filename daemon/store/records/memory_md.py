@@ -111,6 +111,14 @@ def same(page: str | None, other: str) -> bool:
     return page is not None and _DATE.sub("", page) == _DATE.sub("", other)
 
 
+def beyond(page: str, other: str) -> str:
+    """`page` without the lines that another has, apart from headings: those may be forgotten."""
+    known = {line for line in other.splitlines() if line and not line.startswith("#")}
+    return "".join(
+        line for line in page.splitlines(keepends=True) if line.rstrip("\n") not in known
+    )
+
+
 def digest(page: str) -> str:
     """The digest of a page without its date."""
     return hashlib.sha256(page.encode(errors="surrogateescape")).hexdigest()
