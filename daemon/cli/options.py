@@ -129,13 +129,14 @@ def synced(
         return False
     answer = client.answer
     try:
-        replica = client.call("GET /api/sync")["url"]
+        status = client.call("GET /api/sync")
+        replica = status["url"]
         body: dict[str, Any] = {"critical": critical}
         if not replica or _plain(replica) != _plain(database["url"]):
             if not (memories or critical):
                 say(
                     "--db-url names another database than the agent's replica, and is left alone"
-                    " here: set sync.url to replicate there"
+                    f" here: change {visible(status['configured_by'])} to replicate there"
                 )
                 return False
             body |= {"memories": [*memories], **database}

@@ -76,10 +76,10 @@ Cron: TypeAlias = Annotated[
 RemoteUrl: TypeAlias = Annotated[
     str,
     _text(
-        rf"^(?:(?:libsql|https)://{_ADDRESS}|http://{_LOOPBACK}(?:[:/]{_ADDRESS})?"
+        rf"^(?!.*{{(?!agent}}))(?:(?:libsql|https)://{_ADDRESS}|http://{_LOOPBACK}(?:[:/]{_ADDRESS})?"
         rf"|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
         "libsql://…, https://… or file:/… with an absolute path (http:// only on this device; no"
-        " token; {agent} stands for the agent's name)",
+        " token; the only placeholder is {agent}, the agent's name)",
     ),
 ]
 BaseUrl: TypeAlias = Annotated[

@@ -30,6 +30,9 @@ def test_the_remedy_names_the_setting_that_switches_replication_off(make_daemon,
         err = shell.run(*words, code=1).stderr
         assert "set cold.backend" in err
         assert "sync.url" not in err
+    database = ("--db-url", "libsql://other.example", "--auth-token", "t")
+    err = shell.run("consolidate", *database).stderr
+    assert "left alone here: change cold.backend to replicate there" in err
 
 
 def test_the_standing_is_told_in_words(shell, sqld):

@@ -56,10 +56,12 @@ def test_a_wrong_change_is_refused_with_exit_2_and_writes_nothing(run, user_file
         ("--set", "agents={}"),
         ("--check", "--set", "hot.max_bytes=1"), ("--check", "--unset", "hot.max_bytes"),
         *(("--set", f"sync.url=http://{host}") for host in hosts),
+        ("--set", "sync.url=file:/mnt/{agnt}.db"), ("--set", "sync.url=libsql://{}.example"),
     ):  # fmt: skip
         assert run(*arguments) == 2
         told = capsys.readouterr()
         assert told.out == ""
         assert told.err.startswith("thermocline: ")
-        assert ("http:// only on this device" in told.err) == ("sync.url" in arguments[-1])
+        for reason in ("http:// only on this device", "the only placeholder is {agent}"):
+            assert (reason in told.err) == ("sync.url" in arguments[-1])
         assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}
