@@ -64,6 +64,17 @@ def people(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
     return tuple(name for name in result if name not in parts)
 
 
+def with_title(text: str, name: str) -> str:
+    """A name with the titles that stand before it in a text: "Frau Klose"."""
+    titles = re.search(rf"{_titles()}+\Z", text[: max(0, text.find(name))])
+    return titles.group() + name if titles else name
+
+
+@cache
+def _titles() -> str:
+    return rf"(?:\b(?i:{'|'.join(sorted(words('titles')))})\.? )"
+
+
 def is_given_name(word: str) -> bool:
     """Whether `word` is a common given name, or begins with one before a hyphen."""
     return word.casefold().split("-", 1)[0] in words("given_names")
@@ -235,5 +246,5 @@ def _kin() -> re.Pattern[str]:
         rf"\b(?:(?i:{'|'.join(sorted(words('self', 'ours')))})|(?P<owner>[A-Z][\w-]*\w)['’]s?)"
         rf" (?P<relation>(?i:dog|cat|{'|'.join(sorted(words('kin')))}))"
         r" (?:(?:is|heißt|ist) |(?:is )?(?:called |named ))?"
-        r"(?P<name>[A-Z][\w-]*\w)"
+        rf"{_titles()}*(?P<name>[A-Z][\w-]*\w)"
     )

@@ -250,7 +250,6 @@ def memory_of(
         id=secrets.token_hex(8),
         text=distilled.fact,
         event=event,
-        subject=actor,
         outcome="" if distilled.outcome == ONGOING else distilled.outcome,
         category=category,
         tags=distilled.topics,

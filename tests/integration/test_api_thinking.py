@@ -79,6 +79,22 @@ def test_a_bare_reference_belongs_to_the_statement_beside_it(call):
         assert f"https://a.example/{number}" in known["metadata"]["urls"]
 
 
+def test_an_automatic_subject_is_of_the_text(call):
+    said = ("I am allergic to walnuts", "My neighbour Mrs. Weller keeps our spare key")
+    turns = [{"role": "user", "actor": "Ben", "text": text} for text in said]
+    kept = call.ok("POST", "/api/observe", {"conversation": "c", "turns": turns, "wait": True})
+    distilled = call.ok("POST", "/api/distill", {"text": f"Ben: {said[0]}", "store": True})
+    stored = [call.ok("GET", f"/api/memory/{one['id']}") for one in kept["stored"]]
+    assert [(one["subject"], one["actor"]) for one in stored] == [
+        ("", "Ben"),
+        ("Mrs. Weller", "Ben"),
+    ]
+    assert [one["duplicate"] for one in distilled["stored"]] == [True]
+    own = call.ok("POST", "/api/distill", {"text": "Ben: I moved to Kiel", "store": True})
+    told = call.ok("GET", f"/api/memory/{own['stored'][0]['id']}")
+    assert (told["subject"], told["actor"]) == ("", "Ben")
+
+
 def test_what_cannot_be_distilled_or_is_no_conversation_is_refused(call):
     for path, body, field in [
         ("distill", {}, "text"),

@@ -18,7 +18,7 @@ from ...memory.records import OBSERVED, USER_STATED, Type
 from ...memory.similarity import fold, words
 from .. import cues
 from ..cues import WORD, Signal
-from ..names import Mention, mentions
+from ..names import Mention, mentions, with_title
 from ..sentences import plain, sentences, shortened, utf8_bytes
 from ..speech import MOST_CHARS, Role, Turn, is_command, utterance_of, without_cited
 from ..vocabulary import cue, not_topics
@@ -403,7 +403,7 @@ def _observation(statement: SpokenSentence, turn: Turn, name: str = "") -> Obser
             profile |= _told_in(sentence)
     if name and not turn.actor:
         profile.setdefault("name", name)
-    subject = _subject(statement, persons, (item.name for item in named))
+    subject = _subject(statement.text, persons, (item.name for item in named))
     matters = dict.fromkeys(
         (kind, *cues.matters_of(statement.original), *(["name"] * bool(name)), *topics)
     )
@@ -453,10 +453,11 @@ def _told_in(sentence: str) -> dict[str, str]:
     return profile
 
 
-def _subject(statement: SpokenSentence, persons: tuple[str, ...], things: Iterable[str]) -> str:
-    """The person at its beginning or its speaker, else what it begins with, else what it names."""
-    if persons and (statement.text.startswith(persons[0]) or persons[0] == statement.speaker):
-        return persons[0]
-    put_in = _PUT_IN.search(statement.text)
-    about = put_in[1] if put_in else noun_phrase(statement.text)
-    return about or next(iter((*persons, *things)), statement.speaker)
+def _subject(text: str, persons: Iterable[str], things: Iterable[str]) -> str:
+    """The person at its beginning, else what it begins with, else what it names, else nothing."""
+    named = [with_title(text, person) for person in persons if person in text]
+    if named and text.startswith(named[0]):
+        return named[0]
+    put_in = _PUT_IN.search(text)
+    about = put_in[1] if put_in else noun_phrase(text)
+    return about or next(iter((*named, *(thing for thing in things if thing in text))), "")
