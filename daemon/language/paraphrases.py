@@ -24,7 +24,8 @@ _AMOUNT: Final = re.compile(
 )
 _QUARTER: Final = {"quarter": "15", "viertel": "15"}
 _BEFORE_HOUR: Final = re.compile(
-    r"(?<!\S)(?:(?P<half>halb)|(?:(?P<minutes>quarter|viertel|5|10|20|25) (?:(?<=quarter )to|(?<=at 5 )to|(?<=at \d\d )to|vor)))"
+    r"(?<!\S)(?:(?P<half>halb)|(?:(?P<minutes>quarter|viertel|5|10|20|25) "
+    r"(?:(?:(?<=quarter )|(?<=at 5 )|(?<=at \d\d ))to|vor)))"
     r" (?P<hour>\d{1,2})(?!\S)"
 )
 _FULL_HOUR: Final = re.compile(r"\d{1,2}:00")
