@@ -150,7 +150,7 @@ def names_told(text: str) -> dict[str, str]:
     if not name and (met := compiled(_INTRODUCED % "intro").search(text)):
         name = "" if met["name"].casefold() in not_topics() else met["name"]
     elif not name and (met := compiled(_SPEAKING).match(text)):
-        name = met["name"] if _may_be_a_name(met["name"]) else ""
+        name = met["name"] if may_be_name(met["name"]) else ""
     elif not name and (met := compiled(_INTRODUCED % "introduced").match(text)):
         first, after = met["name"].split()[0], fold(text[met.end() :]).lstrip(" ,.")
         in_passing = cue("aside").pattern.match(after) and first.casefold() not in words("no_names")
@@ -183,7 +183,7 @@ def _is_of_another(after: str) -> bool:
     return third or OF_OURS.match(after) is not None
 
 
-def _may_be_a_name(word: str) -> bool:
+def may_be_name(word: str) -> bool:
     """Whether a word at the place of a name may be one: given, or without a meaning."""
     first = word.split(maxsplit=1)[0]
     if is_given_name(first):

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ...memory.similarity import fold
-from ..cues import WORD, is_bare_answer, names_told, worth
+from ..cues import WORD, is_bare_answer, may_be_name, names_told, worth
 from ..vocabulary import compiled, cue, grammar_by_language, not_topics, words
 from .corrections import has_number
 from .keeping import is_passing
@@ -41,6 +41,7 @@ _SUBJECT: Final = (
     r"(?P<phrase>(?:[^\W_](?:[\w.'’/-]*[^\W_])?\s){0,6}?[^\W_][\w.'’/-]*)\s(?i:{is_or_has})\b"
 )
 _JOINING: Final = frozenset(("of", "for", "the", "von", "für", "der", "des", "de", "del", "du"))
+_PRESENTED: Final = re.compile(r"(?i:s?he)(?:['’]s| is| was) (?P<name>[A-ZÀ-ÖØ-Þ]\w+)")
 _IT: Final = re.compile(r" (?P<pronoun>it)\b")
 _PRONOUN: Final = (
     r"\A(?P<before>(?:[\w'’-]+,? ){0,3}?)(?P<pronoun>(?i:{he}|{she}|{it}|{they}))"
@@ -172,6 +173,10 @@ class _Talk:
         is_plain = confirms(sentence) or "name" in names_told(text)
         # "That is wrong": what was said is.
         is_plain |= cue("mistaken").pattern.match(fold(text)) is not None
+        # "She's Carmelina from the kiosk": nobody who was named before.
+        presented = _PRESENTED.match(text)
+        if presented and not cue("of_a_place").pattern.fullmatch(fold(presented["name"])):
+            is_plain |= may_be_name(presented["name"])
         match = None if is_plain else compiled(_PRONOUN).match(text)
         kind = _kind(match) if match else ""
         if match is None or not kind:
