@@ -60,6 +60,8 @@ def kind_of(source: SourcePath) -> str:
         return state_files.with_names("a folder", "entries", names)
     if databases := source.databases():
         tables = databases[0].tables
+        if not tables and databases[0].fault:
+            return f"an SQLite database: it {databases[0].fault}"
         if tables.keys() >= _OWN_TABLES:
             return "Thermocline's own database: import what `thermocline export` writes of it"
         return state_files.with_names("an SQLite database", "tables", tables)

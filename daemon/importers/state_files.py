@@ -54,6 +54,7 @@ _COMPUTED: Final = frozenset(
 )
 # How many names a message lists.
 _NAMED: Final = 12
+_LONGEST_NAME: Final = 60
 _COUNTER: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 # The keys that only a hot state has, in any generation.
 _HOT_KEYS: Final = frozenset({*TOP_KEYS, "owner", "agent", "lessons"}) - {"_schema_version"}
@@ -257,7 +258,7 @@ def kind_of(document: Json) -> str:
 
 def with_names(what: str, plural: str, names: Iterable[str]) -> str:
     """`what`, and the first of its names."""
-    listed = sorted(names)
+    listed = sorted(name[:_LONGEST_NAME] for name in names)
     if not listed:
         return f"{what} without {plural}"
     more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
