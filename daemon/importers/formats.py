@@ -9,6 +9,7 @@ from typing import Final
 
 from . import state_files
 from .source import LARGEST_FILE, Format, SourcePath
+from .sqlite_copy import Copy
 from .systems import databases, evoclaw, exports, json_files, pages, tinyclaw, transcripts
 
 # In the order of detection: a format that could be mistaken for another comes first. The daemon
@@ -59,12 +60,7 @@ def kind_of(source: SourcePath) -> str:
         names = (path.name for path in source.path.iterdir())
         return state_files.with_names("a folder", "entries", names)
     if databases := source.databases():
-        tables = databases[0].tables
-        if not tables and databases[0].fault:
-            return f"an SQLite database: it {databases[0].fault}"
-        if tables.keys() >= _OWN_TABLES:
-            return "Thermocline's own database: import what `thermocline export` writes of it"
-        return state_files.with_names("an SQLite database", "tables", tables)
+        return _database_kind(databases[0])
     if not source.head.startswith(exports.ZIP):
         return _text_kind(source)
     try:
@@ -72,6 +68,14 @@ def kind_of(source: SourcePath) -> str:
             return state_files.with_names("a zip", "files", archive.namelist())
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
         return f"a damaged zip ({error})"
+
+
+def _database_kind(copy: Copy) -> str:
+    if copy.tables.keys() >= _OWN_TABLES:
+        return "Thermocline's own database: import what `thermocline export` writes of it"
+    if not copy.tables and copy.fault:
+        return f"an SQLite database: it {copy.fault}"
+    return state_files.with_names("an SQLite database", "tables", copy.tables)
 
 
 def _text_kind(source: SourcePath) -> str:
