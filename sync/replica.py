@@ -399,10 +399,6 @@ class Replica:
             ]
         )
 
-    async def count(self) -> int:
-        [(number,)] = await self._ask("SELECT count(*) FROM rows WHERE agent_id = ?1")
-        return whole(number)
-
     async def has_rows(self) -> bool:
         """Whether any row was not deleted."""
         sql = "SELECT 1 FROM rows WHERE agent_id = ?1 AND data IS NOT NULL LIMIT 1"

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
@@ -82,15 +82,20 @@ async def of_replica(replica: Replica) -> dict[str, Digest]:
 
 
 async def compare(
-    replica: Replica, memory: ReadableMemory, known: Held | None = None
+    replica: Replica, memory: ReadableMemory, reading: Awaitable[Held | None] | None = None
 ) -> Differences:
     """Compare a database with its replica: all rows of a kind at once, then those that differ.
 
-    Sealed rows are all of one kind there. `known` is what the database holds, if it was read.
+    Sealed rows are all of one kind there. `reading` is a task that reads what the database holds;
+    without its result it is read here.
     """
-    there, held = await asyncio.gather(
-        of_replica(replica), memory.read(lambda db: known or _held(db, replica.form))
-    )
+
+    async def held_here() -> Held:
+        if reading is not None and (known := await reading) is not None:
+            return known
+        return await memory.read(lambda db: _held(db, replica.form))
+
+    there, held = await asyncio.gather(of_replica(replica), held_here())
     rows = sum(digest.rows for digest in there.values())
     differences = Differences(rows=rows, shown=held.shown)
     for kind in sorted(there.keys() | held.digests.keys()):

@@ -257,12 +257,13 @@ class Restorer:
         agent, began, aside = place.agent, time.monotonic(), place.free_name()
         staging = Staging(place.staged, device=device, rules=self._rules)
         try:
-            resumed = await self._begin(staging, self._replica(agent))
-            await self._fill(staging, self._replica(agent), resumed)
+            held, after, until = await self._begin(staging, self._replica(agent))
+            staging.came = _counting(agent, held, after, until, self._show)
+            await self._fill(staging, self._replica(agent), until - after)
             # One processor indexes the rows, another one reads them.
-            reading = asyncio.create_task(self._read_apart(staging, agent, await staging.count()))
-            unindexed = await staging.index()
-            differences = await self._compared(staging, self._replica(agent), await reading)
+            unindexed, differences = await asyncio.gather(
+                staging.index(), self._compared(staging, self._replica(agent), until)
+            )
             if staging.is_resumed:
                 await staging.check()
             withheld = await self._withheld(self._replica(agent), differences)
@@ -295,16 +296,22 @@ class Restorer:
         atomic.write(self._run_file, msgspec.json.encode(run))
         place.swap(aside)
 
-    async def _begin(self, staging: Staging, replica: Replica) -> int:
-        """Open the database of an interrupted run, or an empty one; return its number of rows."""
+    async def _begin(self, staging: Staging, replica: Replica) -> tuple[int, int, int]:
+        """Open the database of an interrupted run, or an empty one.
+
+        Returns its number of rows, its place in the replica's order, and the end of that.
+        """
         head = await self._patiently(replica.head)
         if await staging.resume(self._url):
             cursor = await staging.read(outbox.cursor)
             # The name may lead to another database now, or it was set back.
             if cursor.epoch in ("", head.epoch) and cursor.seq <= head.seq:
-                return await staging.count()
+                held = await staging.count()
+                if held:
+                    self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
+                return held, cursor.seq, head.seq
         await staging.begin(self._url)
-        return 0
+        return 0, 0, head.seq
 
     async def _withheld(self, replica: Replica, compared: Differences) -> list[str]:
         """What a sealed replica does not show, as far as it can be known, a line each."""
@@ -338,30 +345,22 @@ class Restorer:
                 )
         return lines
 
-    async def _fill(self, staging: Staging, replica: Replica, held: int) -> None:
-        rows = await self._patiently(replica.count)
-        if held:
-            self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
-        staging.came = _counting(replica.agent, rows, held, self._show)
-        staging.came(0)
+    async def _fill(self, staging: Staging, replica: Replica, places: int) -> None:
         with ExitStack() as stack:
-            if _is_long(rows - held):
+            if _is_long(places):
                 replica = stack.enter_context(self._in_process(replica, self._ring()))
             device = Device(replica.agent, "")
             exchange = Exchange(staging, replica, device, frozenset(), time.time)
             await self._patiently(exchange.receive)
 
-    async def _read_apart(self, staging: Staging, agent: str, rows: int) -> digests.Held | None:
-        """What the database holds before it is indexed, if there is a processor for that."""
-        if not _is_long(rows):
-            return None
-        return await asyncio.to_thread(digests.read_apart, staging.path, agent, self._ring())
-
-    async def _compared(
-        self, staging: Staging, replica: Replica, known: digests.Held | None
-    ) -> Differences:
+    async def _compared(self, staging: Staging, replica: Replica, places: int) -> Differences:
+        """Compare what was received, which another process reads if there is a processor for it."""
         self._say(f"{replica.agent}: comparing the restored rows with the replica")
-        differences = await self._patiently(lambda: digests.compare(replica, staging, known))
+        reading = None
+        if _is_long(places):
+            apart = asyncio.to_thread(digests.read_apart, staging.path, replica.agent, self._ring())
+            reading = asyncio.create_task(apart)
+        differences = await self._patiently(lambda: digests.compare(replica, staging, reading))
         if differences.missing or differences.different:
             raise StoreDamaged(
                 f"cannot restore '{replica.agent}': the restored rows differ from the replica: "
@@ -393,16 +392,21 @@ def _unusable(differences: Differences) -> list[str]:
 
 
 def _counting(
-    agent: str, rows: int, held: int, show: Callable[[str], None]
-) -> Callable[[int], None]:
+    agent: str, held: int, after: int, until: int, show: Callable[[str], None]
+) -> Callable[[int, int], None]:
+    """Shows how many rows have come, and up to which place of the replica's order.
+
+    A number of all rows would cost as many reads there.
+    """
     came, began = held, time.monotonic()
 
-    def count(more: int) -> None:
+    def count(more: int, place: int) -> None:
         nonlocal came
         came += more
-        total = max(rows, came)
-        text = f"{agent}: {came:,} of {total:,} rows, {100 * came // total if total else 100} %"
-        rate = (came - held) / max(time.monotonic() - began, 0.001)
-        show(f"{text}, {rate:,.0f} rows/s, {(total - came) / rate:.0f} s left" if rate else text)
+        seconds = max(time.monotonic() - began, 0.001)
+        share = min(1.0, (place - after) / max(1, until - after))
+        rate = (came - held) / seconds
+        text = f"{agent}: {came:,} rows, {100 * share:.0f} %, {rate:,.0f} rows/s"
+        show(f"{text}, {seconds * (1 - share) / share:.0f} s left" if share > 0 else text)
 
     return count

@@ -221,8 +221,9 @@ class Staging(AgentLocal):
     def __init__(self, folder: Path, *, device: str, rules: Rules) -> None:
         self.folder = folder
         self.path = folder / FILE_NAME
-        # Called with the number of rows of each page from the replica that is on the disk.
-        self.came: Callable[[int], None] = lambda _: None
+        # Called for each page from the replica that is on the disk: the number of its rows, and
+        # its end in the order.
+        self.came: Callable[[int, int], None] = lambda _rows, _place: None
         # Whether an earlier run has written a part: the power may have failed since.
         self.is_resumed = False
         self._device = device
@@ -336,7 +337,7 @@ class Staging(AgentLocal):
 
     async def apply(self, rows: Sequence[Received], cursor: Cursor) -> Applied:
         applied = await super().apply(rows, cursor)
-        self.came(len(rows))
+        self.came(len(rows), cursor.seq)
         return applied
 
     async def _run(self, function: Callable[[], T]) -> T:
