@@ -189,7 +189,7 @@ async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None
         )
         # The words that meaning is read by: the first store would wait for them. They stay, and a
         # collection that looked at them would take 40 ms.
-        readers.submit(index_codes, "", None).add_done_callback(lambda _: gc.freeze())
+        readers.submit(index_codes, "", (), None).add_done_callback(lambda _: gc.freeze())
         identity = Identity(
             VERSION, base.device.id, str(start.state_dir), str(start.socket), started
         )

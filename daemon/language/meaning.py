@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from typing import Final
 
 from ..memory.indexing import fold
+from ..memory.stemming import terms_of
 from .cues import own_name
 from .date_tokens import may_have_dates
 from .dates import date_codes
@@ -111,17 +112,22 @@ CHANGE: Final = "\ue1a0"
 NAME: Final = "\ue1a1"
 # The code of a statement that names one of several: "my sister Leena", not "our dentist Dr Brown".
 BEING: Final = "\ue1a2"
+# The code of a text that has a number or a date.
+VALUE: Final = "\ue1a3"
 _CAPITAL: Final = re.compile(r"(?<=[^\s.!?:])\s+([A-ZÀ-Þ][\w.'’-]*[\w'’])")
 # A longer text, or one of several sentences, is no single statement.
 _LONGEST_STATEMENT: Final = 100
 _SEVERAL: Final = re.compile(r"[^\W\d_]{4}[.…]\s+\S|。.|[!?！？]")
 
 
-def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> str:
+def index_codes(
+    text: str, terms: Iterable[str], told_at: float | None, *, is_turn: bool = False
+) -> str:
     """The codes of the concepts and dates in a text, each once, and of what kind it is.
 
     Args:
         text: as it was written.
+        terms: its terms.
         told_at: the time that "tomorrow" is relative to, in seconds since the epoch; None: words
             relative to a time mean no date.
         is_turn: whether it is a turn of a conversation, which replaces no statement.
@@ -130,10 +136,13 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
     kinds = statement_kinds(text)
     if "age" in kinds:
         codes += "".join(set(thesaurus().codes_of("age")) - set(codes))
+    dates = ""
     if may_have_dates(text):
         zone = dt.datetime.fromtimestamp(told_at or 0.0).astimezone().tzinfo
         assert zone is not None
-        codes += date_codes(text, told_at, zone)
+        dates = date_codes(text, told_at, zone)
+    has_number = any(term[:1].isdigit() or term in number_terms() for term in terms)
+    codes += dates + VALUE * (has_number or bool(dates))
     if not is_turn and len(text) <= _LONGEST_STATEMENT and not _SEVERAL.search(text):
         if own_name(text.partition("\n")[0]):
             codes += "".join(set(thesaurus().codes_of("name")) - set(codes))
@@ -142,3 +151,9 @@ def index_codes(text: str, told_at: float | None, *, is_turn: bool = False) -> s
         being = bool(roles_in(text.strip())) and single_stems().isdisjoint(content_terms(text))
         codes += CHANGE * ("change" in kinds) + NAME * named + BEING * being
     return codes
+
+
+@cache
+def number_terms() -> frozenset[str]:
+    """The terms of words for numbers."""
+    return frozenset(terms_of(" ".join(words("numbers"))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -55,13 +55,11 @@ def names_in(text: str) -> list[Name]:
         small, lexicon = small.translate(_PLAIN), _lexicon()
         unspaced = lexicon.unspaced.finditer(small)
         names += [Name(*match.span(), lexicon.unspaced_kinds[match.group()]) for match in unspaced]
-    known = [token for token in set(_TOKEN.findall(small)) if any(_entry(token))]
     past = 0
-    places = sorted((place, word) for word in known for place in _places(small, word))
-    for start, token in places:
-        if start >= past:
-            kind, phrases = _entry(token)
-            past = start + len(token)
+    for match in _TOKEN.finditer(small):
+        start, (kind, phrases) = match.start(), _entry(match.group())
+        if (kind or phrases) and start >= past:
+            past = match.end()
             for behind, of_phrase in phrases:
                 if rest := behind.match(small, past):
                     kind, past = of_phrase, rest.end()
@@ -69,16 +67,6 @@ def names_in(text: str) -> list[Name]:
             if kind:
                 names.append(Name(start, past, kind))
     return sorted(names)
-
-
-def _places(text: str, token: str) -> Iterator[int]:
-    """Where a token begins in a text, if it is no part of a longer one."""
-    at = text.find(token)
-    while at >= 0:
-        end = at + len(token)
-        if not (token.isalnum() and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())):
-            yield at
-        at = text.find(token, end)
 
 
 @lru_cache(4_096)

@@ -10,6 +10,7 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -232,8 +233,12 @@ def thermocline(sections: Sequence[FilledSection], agent: str, now: float, zone:
     return "\n".join((*parts, f"</{ELEMENT}>"))
 
 
+@lru_cache(512)
 def written(item: BlockItem, now: float, zone: dt.tzinfo) -> str:
-    """An item as our block shows it: ages at `now`, dates in `zone`."""
+    """An item as our block shows it: ages at `now`, dates in `zone`.
+
+    Cached, since what needs no query is read again after each store, and hardly differs.
+    """
     text = escaped(item.whole)
     if item.quoted:
         return f"<quote{_attributes(item, now, zone)}>{text}</quote>"

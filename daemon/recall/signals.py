@@ -12,13 +12,12 @@ import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
 from typing import Final
 
 import msgspec
 
-from ..language.dates import DAY_CODE, seconds_of
-from ..language.meaning import CHANGE, NAME
+from ..language.dates import seconds_of
+from ..language.meaning import NAME, VALUE
 from ..language.secret_names import names_in
 from ..language.vocabulary import is_of_grammar, words
 from ..memory.scoring import DAY
@@ -31,7 +30,6 @@ from .query import Query, Wanted
 from .sources import Candidate
 from .word_scores import WordScores
 
-_FIRST_DATE: Final = chr(DAY_CODE)
 WEIGHTS: Final = {
     # BM25 of its words and of what means the same; of the first words of a long text.
     "words": 1.0, "first": 0.25,
@@ -204,7 +202,7 @@ def _other_columns(
     if reasoned:
         columns["reasoned"] = _in_category(entries, reasoned)
     if query.people:
-        columns["speaker"] = _by_speaker(query, entries, scores.texts)
+        columns["speaker"] = _by_speaker(query, entries, scores.terms)
     if times:
         columns["told"] = [
             _told(entry.created_at, times, only_then=query.of_time) for entry in entries
@@ -248,21 +246,8 @@ def has_wanted(entry: Candidate, wants: Wanted) -> bool:
         case "name":
             return NAME in entry.codes
         case "value":
-            return _has_value(entry.terms, entry.codes)
+            return VALUE in entry.codes
     return False
-
-
-@lru_cache(1_024)
-def _has_value(terms: str, codes: str) -> bool:
-    return any(_FIRST_DATE <= code < CHANGE for code in codes) or any(
-        term[0].isdigit() or term in number_terms() for term in terms.split()
-    )
-
-
-@cache
-def number_terms() -> frozenset[str]:
-    """The terms of words for numbers."""
-    return frozenset(terms_of(" ".join(words("numbers"))))
 
 
 def _in_category(entries: Sequence[Candidate], named: Mapping[str, float]) -> list[float]:
@@ -276,12 +261,14 @@ def _in_category(entries: Sequence[Candidate], named: Mapping[str, float]) -> li
     return [best[entry.category] for entry in entries]
 
 
-def _by_speaker(query: Query, entries: Sequence[Candidate], texts: Sequence[str]) -> list[float]:
+def _by_speaker(
+    query: Query, entries: Sequence[Candidate], terms: Sequence[Sequence[str]]
+) -> list[float]:
     """Whether somebody who is named said it, or it has no speaker and names somebody."""
-    named = [f" {term} " for term in terms_of(" ".join(query.name_words))]
+    named = {*terms_of(" ".join(query.name_words))}
     return [
-        float(entry.actor in query.people if entry.actor else any(name in text for name in named))
-        for entry, text in zip(entries, texts, strict=True)
+        float(entry.actor in query.people if entry.actor else not named.isdisjoint(of_entry))
+        for entry, of_entry in zip(entries, terms, strict=True)
     ]
 
 

@@ -21,13 +21,13 @@ import msgspec
 
 from ..language.concept_tables import FIRST_CODE
 from ..language.dates import DAY_CODE
-from ..language.meaning import CHANGE
+from ..language.meaning import CHANGE, VALUE, number_terms
 from ..language.thesaurus import thesaurus
 from ..language.vocabulary import cue, words
 from ..memory.stemming import terms_of
 from .pool import Pool
 from .query import Query, joins_words
-from .signals import Signals, has_wanted, number_terms
+from .signals import Signals, has_wanted
 from .sources import MEMORIES, Candidate
 from .word_scores import little_terms
 
@@ -335,8 +335,8 @@ def _length(entry: Candidate) -> int:
 
 
 def _bag(entry: Candidate) -> frozenset[str]:
-    """Its terms and codes."""
-    return frozenset((*entry.terms.split(), *entry.codes))
+    """Its terms and codes, but for that of a value, which has a term or a code of its own."""
+    return frozenset((*entry.terms.split(), *entry.codes.replace(VALUE, "")))
 
 
 def _place(entry: Candidate) -> tuple[float, int]:

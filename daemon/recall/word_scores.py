@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -32,7 +31,7 @@ class WordScores:
 
     Attributes:
         own: BM25 of each entry's own words and of what means the same.
-        texts: the terms of each entry, with blanks around each.
+        terms: the terms of each entry, in order.
         met: as in `Signals`.
         total: the weight of the whole question.
     """
@@ -41,77 +40,61 @@ class WordScores:
         self._pool = pool
         entries = pool.entries
         size = len(entries)
-        self.texts = [f" {entry.terms} " for entry in entries]
-        lone = [posting.word.term for posting in postings.words if is_lone(posting.word.term)]
-        if lone:
+        self.terms = [entry.terms.split() for entry in entries]
+        sought = {posting.word.term for posting in postings.words}
+        if lone := {*filter(is_lone, sought)}:
             # It matches every pair that begins with it.
-            pairs = re.compile(rf"(?<= )([{''.join(lone)}])\S+")
-            self.texts = [pairs.sub(r"\1", text) for text in self.texts]
+            self.terms = [
+                [term[0] if term[0] in lone else term for term in terms] for terms in self.terms
+            ]
+        self._counts: dict[str, dict[int, int]] = {term: {} for term in sought}
+        for at, terms in enumerate(self.terms):
+            for term in filter(sought.__contains__, terms):
+                counts = self._counts[term]
+                counts[at] = counts.get(at, 0) + 1
         share = _K1 * _B / postings.mean_length
-        self._lengths = [entry.terms.count(" ") + 1 if entry.terms else 0 for entry in entries]
-        self._norms = [_K1 * (1 - _B) + share * length for length in self._lengths]
+        self._norms = [_K1 * (1 - _B) + share * len(terms) for terms in self.terms]
         self.own, self._lent, self._first = [0.0] * size, [0.0] * size, [0.0] * size
         self.met: list[dict[str, str]] = [{} for _ in entries]
         has_neighbours = bool(pool.places)
         near: dict[int, list[tuple[int, float]]] = {}
-        self._beginnings: dict[int, str] = {}
         self.total = postings.total
         for posting in postings.words:
             if posting.word.is_grammar:
                 continue
             term = posting.word.term
-            scores = self._scores(posting, self._counts(term, posting.weight) if term else {})
+            for at in self._counts[term] if posting.weight else ():
+                if len(self.terms[at]) > 2 * _FIRST and term in self.terms[at][:_FIRST]:
+                    self._first[at] += posting.weight
+            scores = self._scores(posting)
             for at, score in scores.items():
                 self.own[at] += score
             if has_neighbours:
                 self._lend(scores, near)
-        self._add_grammar(posting for posting in postings.words if posting.word.is_grammar)
+        self._add_grammar([posting for posting in postings.words if posting.word.is_grammar])
         self.total = self.total or 1.0
 
-    def _add_grammar(self, postings: Iterable[Posting]) -> None:
+    def _add_grammar(self, postings: Sequence[Posting]) -> None:
         """Add the words of grammar, which together weigh little beside a topic.
 
         How many texts have them is estimated from the candidates.
         """
         size, topics = len(self.own), self.total
-        counted = [(posting, self._counts(posting.word.term, 0.0)) for posting in postings]
-        weights = [posting.word.share * weight_of(len(counts), size) for posting, counts in counted]
+        weights = [
+            posting.word.share * weight_of(len(self._counts[posting.word.term]), size)
+            for posting in postings
+        ]
         self.total += sum(weights)
         most = _MOST_GRAMMAR * topics
         scale = min(1.0, most / sum(weights)) if topics and sum(weights) else 1.0
-        for (posting, counts), weight in zip(counted, weights, strict=True):
+        for posting, weight in zip(postings, weights, strict=True):
             weighted = msgspec.structs.replace(posting, weight=scale * weight)
-            for at, score in self._scores(weighted, counts).items():
+            for at, score in self._scores(weighted).items():
                 self.own[at] += score
 
-    def _counts(self, term: str, weight: float) -> dict[int, int]:
-        """How often each entry that has a term has it.
-
-        Adds the weight to `_first` where a long text has it among its first words.
-        """
-        # Of two side by side, which share a blank, the first is counted alone.
-        word, pair, twice = f" {term} ", f" {term} {term}", f" {term} {term} "
-        # Without the blank behind it, which is everywhere, most texts are passed over faster.
-        beginning = f" {term}"
-        counts = {
-            at: number + (text.count(twice) if pair in text else 0)
-            for at, text in enumerate(self.texts)
-            if beginning in text and (number := text.count(word))
-        }
-        for at in counts if weight else ():
-            if self._lengths[at] > 2 * _FIRST and word in self._beginning(at):
-                self._first[at] += weight
-        return counts
-
-    def _beginning(self, at: int) -> str:
-        """The first words of a long text, with a blank around each."""
-        if at not in self._beginnings:
-            first = self.texts[at].split(maxsplit=_FIRST)[:_FIRST]
-            self._beginnings[at] = f" {' '.join(first)} "
-        return self._beginnings[at]
-
-    def _scores(self, posting: Posting, counts: Mapping[int, int]) -> dict[int, float]:
+    def _scores(self, posting: Posting) -> dict[int, float]:
         """What a word adds to each entry that has it, or else what means the same."""
+        counts = self._counts[posting.word.term]
         norms, weight, text = self._norms, posting.weight, posting.word.text
         scores = {at: weight * times / (times + norms[at]) for at, times in counts.items()}
         if not posting.word.is_grammar:

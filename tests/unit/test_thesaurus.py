@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.language.concept_tables import FIRST_CODE
+from thermocline.daemon.language.meaning import VALUE, index_codes
 from thermocline.daemon.language.thesaurus import FOLDER, Thesaurus, thesaurus
+from thermocline.daemon.memory.stemming import terms_of
 from thermocline.daemon.store.database.schema import INDEX_VERSION
 
 _FILES = """
@@ -154,6 +156,17 @@ def test_the_version_of_the_index_is_that_of_the_concepts():
     assert known.version >> 12 == INDEX_VERSION // 10, (
         f"set INDEX_VERSION in daemon/store/database/schema.py to 10 * {known.version >> 12:_} + 1"
     )
+
+
+def test_the_index_says_whether_a_text_has_a_number_or_a_date():
+    for text, has_value in [
+        ("It takes 3 eggs", True),
+        ("Es kostet drei Euro", True),
+        ("We meet on Friday", True),
+        ("The gate is green", False),
+        ("คู่มือภาษาไทย", False),  # the term of a single mark is empty
+    ]:
+        assert (VALUE in index_codes(text, terms_of(text), 0.0)) == has_value, text
 
 
 def test_every_line_of_the_concepts_can_be_read():

@@ -43,9 +43,11 @@ def add(db: sqlite3.Connection, table: str, entries: Iterable[IndexEntry]) -> No
     """Add texts to an index."""
     columns = (*_COLUMNS[table], "codes")
     for batch in batches(entries, AT_ONCE):
+        texts = ["\n".join(entry.columns) for entry in batch]
+        terms = [*map(terms_of, texts)]
         codes = [
-            index_codes("\n".join(entry.columns), entry.told_at, is_turn=entry.is_turn)
-            for entry in batch
+            index_codes(text, of_entry, entry.told_at, is_turn=entry.is_turn)
+            for entry, text, of_entry in zip(batch, texts, terms, strict=True)
         ]
         db.executemany(
             f"INSERT INTO {table}(rowid, {', '.join(columns)})"
@@ -55,7 +57,6 @@ def add(db: sqlite3.Connection, table: str, entries: Iterable[IndexEntry]) -> No
                 for entry, of_entry in zip(batch, codes, strict=True)
             ),
         )
-        terms = [terms_of("\n".join(entry.columns)) for entry in batch]
         db.executemany(
             f"INSERT INTO {table}_terms VALUES (?, ?, ?, ?)",
             (

@@ -368,7 +368,7 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
 
 # The version of the words in the full-text indexes and of names: a change rebuilds them. It begins
 # with the checksum of the concepts, whose codes depend on all their files; a test says what it is.
-INDEX_VERSION: Final = 10 * 516_512 + 1
+INDEX_VERSION: Final = 10 * 516_512 + 2
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
 # The numbers below 14 were used while nothing was released.
 MIGRATIONS: Final = (
