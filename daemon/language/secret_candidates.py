@@ -36,6 +36,7 @@ _CANDIDATE: Final = re.compile(
     r"|(?<!\w)[\"'`“„«](?P<quoted>[^\"'`“”„«»\n\[]{3,100})[\"'`”“»](?!\w)"
     # An account, or seven digits and more.
     rf"|(?P<number>{_ALONE}(?:[A-Z]{{2}}\d{{2}}(?: [A-Z0-9]{{4}}){{3,7}}(?: [A-Z0-9]{{1,3}})?"
+    r"|(?<!\d, )\d(?:, ?\d){8,23}(?!,? ?\d)"
     r"|(?:[A-Z]{1,2}[ -]?)?\d(?:[ ./-]?\d){6,23}(?:[ -]?[A-Z])?(?:[ -]?\d{1,3})?)"
     # Letters and digits, as on documents.
     rf"|{_ALONE}(?=[0-9 ]{{0,40}}[A-Z])(?=(?:[A-Z ]{{0,40}}\d){{3}})"

@@ -70,6 +70,7 @@ def test_a_bare_reference_belongs_to_the_statement_beside_it(call):
             f"{told} https://a.example/0",
             f"{told}\nSee https://a.example/1",
             f"https://a.example/2\n{told}",
+            f"{told} [docs](https://a.example/3), `caddy run`",
         )
     ):
         for wish in ({"facts": True}, {}):

@@ -244,9 +244,14 @@ def _joined(transcript: Sequence[SpokenSentence]) -> list[SpokenSentence]:
 
 
 def _is_bare(text: str) -> bool:
-    parts = text.split()
-    rest = [part for part in parts if not _REFERENCE.search(part)]
-    return len(rest) < len(parts) and not content_words(" ".join(rest))
+    references = extract(text)
+    rest = text
+    for command in references.commands:
+        rest = rest.replace(command, " ")
+    # "[docs](https://…)" is one as a whole.
+    named = (*references.urls, *references.paths)
+    rest = " ".join(part for part in rest.split() if not any(name in part for name in named))
+    return references != Metadata() and not content_words(rest)
 
 
 def _distilled(
