@@ -44,13 +44,7 @@ from ..memory.similarity import words as words_of
 from .normal_form import Statement, gist_of, negations, read, wordings_of
 from .replacing import are_two_beings, replaces
 from .vocabulary import compiled, each, either, pairs, words
-from .word_order import (
-    Difference,
-    circumstance_moved,
-    difference,
-    equals_swapped,
-    sides_turned,
-)
+from .word_order import Difference, circumstance_moved, difference, equals_swapped
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
 
@@ -139,16 +133,16 @@ def repeats(older: str, newer: str) -> Judgement:
     begins, others = (frozenset(word[:_BEGINNING] for word in each.words) for each in statements)
     if statements[0].asks != statements[1].asks or len(begins ^ others) > _REWORDED:
         return UNRELATED
-    for first, other in zip(*map(wordings_of, statements), strict=False):
+    texts = statements[0].text, statements[1].text
+    names = statements[0].names | statements[1].names
+    for first, other in zip(*map(wordings_of, statements), strict=True):
         if first and sorted(first) == sorted(other):
             reason = ""
             if first == other:
                 reason = "the same words but for spelling and small words"
             elif circumstance_moved(first, other):
                 reason = "the same words, with a circumstance moved"
-            elif sides_turned(first, other, *(statement.text for statement in statements)):
-                reason = "the same words, with the sides of 'is' turned"
-            elif equals_swapped(first, other, statements[0].names | statements[1].names):
+            elif equals_swapped(first, other, texts, names):
                 reason = "the same words, with equals in another order"
             if reason:
                 return Judgement("duplicate", (reason,))

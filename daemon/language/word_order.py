@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise, takewhile
 from typing import Final
 
@@ -54,18 +53,16 @@ def circumstance_moved(first: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return _moved(first, other) or _moved(other, first) or _swapped(first, other)
 
 
-def sides_turned(
-    first: tuple[str, ...], other: tuple[str, ...], text: str, other_text: str
+def equals_swapped(
+    first: tuple[str, ...], other: tuple[str, ...], texts: tuple[str, str], names: frozenset[str]
 ) -> bool:
-    """Whether the two sides of an "is" changed places, of which one is definite in both texts.
+    """Whether the two sides of an "is", or what an "and" joins, changed places.
 
-    "Teal is my favourite" is "my favourite is teal"; "bats are mammals" is not turned.
+    One side has to be definite in both texts: "bats are mammals" is not "mammals are bats". `names`
+    are those of both.
     """
-    return _turned(first) == other and not _definite(text).isdisjoint(_definite(other_text))
-
-
-def equals_swapped(first: tuple[str, ...], other: tuple[str, ...], names: frozenset[str]) -> bool:
-    """Whether only what an "and" joins changed places; `names` are those of both texts."""
+    if _turned(first) == other:
+        return not _definite(texts[0]).isdisjoint(_definite(texts[1]))
     return _paired(first, names) == _paired(other, names)
 
 
@@ -117,27 +114,32 @@ def _times(block: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 def _without(
     sequence: tuple[str, ...], blocks: tuple[tuple[str, ...], ...]
-) -> Iterator[tuple[str, ...]]:
-    """What is left of a sequence without blocks that stand behind its beginning.
+) -> set[tuple[str, ...]]:
+    """What may be left of a sequence without blocks that stand behind its beginning.
 
-    Not if they may belong to the word before them: "not on Monday", "for the party on Monday".
+    Not if they may belong to the word before them: "not on Monday", "for the party on Monday". Of
+    several blocks each has to stand there once.
     """
-    if not blocks:
-        yield sequence
-        return
-    length = len(blocks[0])
-    for at in range(1, len(sequence) - length + 1):
-        if sequence[at : at + length] != blocks[0]:
-            continue
-        if not _is_attached(sequence[:at]):
-            yield from _without(sequence[:at] + sequence[at + length :], blocks[1:])
+    lefts = {sequence}
+    for block in blocks:
+        length = len(block)
+        lefts = {
+            left[:at] + left[at + length :]
+            for left in lefts
+            for at in range(1, len(left) - length + 1)
+            if left[at] == block[0]
+            and left[at : at + length] == block
+            and not _is_attached(left[max(0, at - _ATTACHED) : at])
+        }
+        if len(blocks) > 1 < len(lefts):
+            return set()
+    return lefts
 
 
 def _is_attached(before: tuple[str, ...]) -> bool:
     """Whether what follows these words may belong to the last of them."""
-    phrase = before[-_ATTACHED:]
-    for at, word in enumerate(phrase):
-        if word in words("attaching") and words("copulas", "was").isdisjoint(phrase[at:]):
+    for at, word in enumerate(before):
+        if word in words("attaching") and words("copulas", "was").isdisjoint(before[at:]):
             return True
     return before[-1] in _binding()
 

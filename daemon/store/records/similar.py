@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ...language.comparison import comparable, contradicts, is_duplicate
 from ...language.normal_form import is_interchangeable, negations
@@ -49,13 +50,15 @@ def same_words(db: sqlite3.Connection, memory: Memory, now: float) -> Iterator[M
     """The memories with the text of `memory`, except for case, blanks and full stops.
 
     None of somebody else, or with another subject, outcome or data; no expired one and no turn of a
-    conversation, which are never known. Event and type do not matter.
+    conversation, which are never known. Event and type do not matter, nor who said what nobody is
+    known to have stated.
     """
     outside = is_outside(memory.source)
     for other in _with_text(db, memory.text, now):
         if memory.position is not None or other.position is not None:
             continue
-        if is_outside(other.source) == outside and comparable(other, memory):
+        said = replace(other, actor=memory.actor) if outranks(memory, other) else other
+        if is_outside(other.source) == outside and comparable(said, memory):
             yield other
 
 
@@ -169,7 +172,7 @@ def insert(tx: Transaction, memory: Memory, *, file_alike: bool = False) -> Inse
     older = contradicted_by(tx.db, memory, ahead_of=ahead_of)
     older = [other for other in older if not outranks(other, memory)]
     if file_alike and older and memory.category == DEFAULT_CATEGORY:
-        memory = msgspec.structs.replace(memory, category=older[0].category)
+        memory = replace(memory, category=older[0].category)
     inserted = Inserted(memories.add(tx, memory), tuple(older))
     for other in older:
         merging.mark_superseded(tx, other, memory)
