@@ -90,6 +90,7 @@ def test_an_automatic_subject_is_of_the_text(call):
         ("", "Ben"),
         ("Mrs. Weller", "Ben"),
     ]
+    assert "mrs" not in stored[1]["tags"]
     assert [one["duplicate"] for one in distilled["stored"]] == [True]
     own = call.ok("POST", "/api/distill", {"text": "Ben: I moved to Kiel", "store": True})
     told = call.ok("GET", f"/api/memory/{own['stored'][0]['id']}")

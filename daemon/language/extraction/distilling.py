@@ -197,7 +197,7 @@ def topics_of(
     Words in `fact`, the statement chosen from the text, count more. Names of people are not
     topics.
     """
-    left_out = {part.casefold() for name in people for part in name.split()}
+    left_out = {part.casefold().rstrip(".") for name in people for part in name.split()}
     counts: dict[str, float] = {}
     shown: dict[str, str] = {}
     for share, part in ((1.0, text), (1.5, fact)):

@@ -394,7 +394,9 @@ def _observation(statement: SpokenSentence, turn: Turn, name: str = "") -> Obser
     """A statement as an observation; `name`: the name that the user gives in it."""
     kind = _kind(statement.signals)
     named = mentions(statement.text, statement.speaker)
-    persons = tuple(mention.name for mention in named if mention.type == "person")
+    persons = [
+        with_title(statement.text, mention.name) for mention in named if mention.type == "person"
+    ]
     topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
     done = statement.role == "agent" and kind == "fact"
     profile: dict[str, str] = {}
@@ -455,7 +457,7 @@ def _told_in(sentence: str) -> dict[str, str]:
 
 def _subject(text: str, persons: Iterable[str], things: Iterable[str]) -> str:
     """The person at its beginning, else what it begins with, else what it names, else nothing."""
-    named = [with_title(text, person) for person in persons if person in text]
+    named = [person for person in persons if person in text]
     if named and text.startswith(named[0]):
         return named[0]
     put_in = _PUT_IN.search(text)
