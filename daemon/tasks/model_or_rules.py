@@ -139,7 +139,7 @@ class ModelOrRules:
         least = self._least_chars()
         if options.model is not None or chars >= least:
             return options
-        why = f"fewer than {least} characters (llm.min_chars) go to one only if 'llm' is true"
+        why = f"fewer than {least} characters (llm.min_chars) go to one only with 'llm' (--llm)"
         return AskOptions(model=False, why=why if options.endpoint else "")
 
     def is_asked(self, purpose: str, options: AskOptions) -> bool:
