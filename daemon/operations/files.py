@@ -113,10 +113,10 @@ async def get(
     if lines is not None:
         last = min(last, from_line + lines - 1)
     if from_line > max(last, 1):
-        raise InvalidInput(
-            f"the lines {from_line} to {last} are none: '{path}' has {len(content)}",
-            field="from_line",
-        )
+        has = f"'{path}' has {len(content)} lines"
+        if to_line is not None and to_line < from_line:
+            raise InvalidInput(f"give a 'to_line' from {from_line} on: {has}", field="to_line")
+        raise InvalidInput(f"cannot read from line {from_line}: {has}", field="from_line")
     text = "".join(content[from_line - 1 : last])
     return schemas.FileLines(path, from_line, last, len(content), text)
 

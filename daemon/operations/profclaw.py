@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
+from ..errors import InvalidInput
 from ..recall.answer import Hit
 from ..recall.context_reading import quoted
 from ..recall.sources import CHUNKS, MEMORIES
@@ -61,7 +62,11 @@ async def get(scope: Scope, arguments: schemas.ProfGet) -> schemas.ProfLines:
         return schemas.ProfLines(
             path=arguments.path, from_line=1, to_line=1, lines=1, text=quoted(memory, memory.text)
         )
-    read = await files.get(scope, arguments.path, arguments.first, lines=arguments.lines)
+    try:
+        read = await files.get(scope, arguments.path, arguments.first, lines=arguments.lines)
+    except InvalidInput as error:
+        error.field = {"from_line": "from"}.get(error.field or "", error.field)
+        raise
     return view_of(schemas.ProfLines, read, lines=read.total_lines)
 
 

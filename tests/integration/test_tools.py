@@ -251,6 +251,9 @@ def test_profclaws_search_leads_to_lines_that_can_be_read(call):
     lines = use(call, "memory_get", path="chat://talk", **place)
     assert "berth twelve" in lines["text"]
     assert call("POST", "/api/tools/memory_get", {"path": "nowhere.md"}).status == 404
+    beyond = call("POST", "/api/tools/memory_get", {"path": "chat://talk", "from": 9})
+    assert beyond.refusal() == (400, "invalid", "from")
+    assert "cannot read from line 9: 'chat://talk' has 2 lines" in beyond.text
 
 
 def test_the_tool_recall_leaves_out_what_is_far_below_a_sure_answer(call):
