@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from thermocline.daemon.errors import Conflict, TooLarge
+from thermocline.daemon.errors import Conflict
 from thermocline.daemon.runtime import atomic
 
 
@@ -43,38 +43,6 @@ def test_only_a_regular_file_is_read_or_replaced(tmp_path, secret, make):
         atomic.read(path, 100)
     with pytest.raises(Conflict):
         atomic.write(path, b"new")
-
-
-def test_a_link_on_the_way_is_not_followed(tmp_path, secret):
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory" / "ana").symlink_to(secret.parent)
-    path = tmp_path / "memory" / "ana" / "secret"
-    with pytest.raises(Conflict, match="'ana' is a link"):
-        atomic.read(path, 100, below=tmp_path)
-    assert atomic.read(path, 100)[0] == b"secret"
-
-
-def test_a_file_with_other_names_is_refused_where_it_must_be_alone(tmp_path, secret):
-    os.link(secret, tmp_path / "file")
-    assert atomic.read(tmp_path / "file", 100)[0] == b"secret"
-    with pytest.raises(Conflict, match="2 names"):
-        atomic.read(tmp_path / "file", 100, alone=True)
-
-
-def test_replacing_a_hard_link_leaves_the_other_name_alone(tmp_path, secret):
-    os.link(secret, tmp_path / "file")
-    atomic.write(tmp_path / "file", b"new")
-    assert (tmp_path / "file").read_bytes() == b"new"
-
-
-def test_a_file_over_the_limit_is_not_read(tmp_path):
-    path = tmp_path / "huge"
-    with path.open("wb") as file:
-        file.truncate(1 << 40)
-    with pytest.raises(TooLarge):
-        atomic.read(path, 1000)
-    path.write_bytes(b"x" * 1000)
-    assert len(atomic.read(path, 1000)[0]) == 1000
 
 
 def test_several_files_become_durable_together_and_take_their_names_one_by_one(tmp_path):
