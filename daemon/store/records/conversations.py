@@ -153,8 +153,7 @@ def stored_at(db: sqlite3.Connection, key: str, position: int) -> str:
 
 def is_stored(tx: Transaction, key: str, position: int) -> bool:
     """Whether a turn was stored at this position, even if it is forgotten by now."""
-    taken = "SELECT 1 FROM memories WHERE grp <> '' AND grp = ? AND position = ?"
-    return scalar(tx.db, taken, key, position) is not None or _was_stored(tx, key, position)
+    return bool(stored_at(tx.db, key, position)) or _was_stored(tx, key, position)
 
 
 def turn_id(tx: Transaction, key: str, position: int) -> str:

@@ -226,14 +226,13 @@ def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
     personal = bool(aliases or row.type)
     if mentions <= 1 and max(times) <= now - FADES_AFTER and not personal:
         return None
-    names = db.execute(
-        f"SELECT (SELECT name FROM mentions WHERE {_IN} AND entity = ?2"
-        " ORDER BY type = '', seen_at, memory LIMIT 1),"
-        f" (SELECT type FROM mentions WHERE {_IN} AND type IN {ENTITY_TYPES}"
-        f" ORDER BY type = '{UNKNOWN_TYPE}', seen_at, memory LIMIT 1)",
-        (keys, key),
-    ).fetchone()
-    name = row.name or names[0] or key
+    kind = scalar(
+        db,
+        f"SELECT type FROM mentions WHERE {_IN} AND type IN {ENTITY_TYPES}"
+        f" ORDER BY type = '{UNKNOWN_TYPE}', seen_at, memory LIMIT 1",
+        keys,
+    )
+    name = row.name or spelling(db, key) or key
     spellings = db.execute(
         f"SELECT name, min(seen_at) FROM mentions WHERE {_IN} GROUP BY name ORDER BY 2, 1 LIMIT ?2",
         (keys, _MOST_SPELLINGS),
@@ -243,7 +242,7 @@ def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
     return Entity(
         key=key,
         name=name,
-        type=row.type or names[1] or UNKNOWN_TYPE,
+        type=row.type or kind or UNKNOWN_TYPE,
         aliases=tuple(others),
         mention_count=mentions,
         first_seen=min(times),
