@@ -143,6 +143,7 @@ def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell):
     assert dry[0].split()[:4] == [ids[0], "merged", "into", ids[2]]
     assert dry[0].endswith("Ana likes tea | Ana likes tea. (the same words)")
     assert dry[1].split()[:4] == [ids[1], "superseded", "by", ids[3]]
+    assert dry[1].endswith("The gate code is 1 | The gate code is 2 ('1' became '2')")
     assert dry[2:] == ["would merge 1, supersede 1, archive 0 of 4 memories"]
     assert shell.json("list")["total"] == 4
     done = shell.out("tidy").splitlines()

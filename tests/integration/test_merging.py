@@ -363,11 +363,3 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(call, eventually):
         assert refused.refusal() == (409, "conflict", "into")
     assert call("POST", "/api/memory/nobody/merge", {"into": two}).status == 404
     assert call("POST", "/api/memory/nobody/unmerge").status == 404
-
-
-def test_forgetting_says_which_memories_are_back(call):
-    older, newer = call.store("one")["id"], call.store("two")["id"]
-    call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
-    gone = call.ok("DELETE", f"/api/memory/{newer}")
-    assert gone == {"id": newer, "deleted": True, "unmerged": [older]}
-    assert call.ok("DELETE", f"/api/memory/{older}") == {"id": older, "deleted": True}

@@ -1,6 +1,5 @@
 """Looking through a whole memory for what repeats, contradicts and has faded."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -166,46 +165,6 @@ async def test_it_can_be_broken_off_at_any_moment_and_done_again(open_store, mak
 
 
 # Over the socket
-
-
-def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call):
-    # A store compares only with what was told before.
-    newer = call.store("The gate code is 9902")
-    older = call.store("The gate code is 4711", created_at=time.time() - 60)
-    same = [call.store(text, force=True)["id"] for text in ("Ana likes tea", "ana likes tea.")]
-    expected = {
-        "merged": 1,
-        "superseded": 1,
-        "archived": 0,
-        "examined": 4,
-        "pairs": [
-            {
-                "older": same[0],
-                "newer": same[1],
-                "relation": "duplicate",
-                "reasons": ["the same words"],
-                "older_text": "Ana likes tea",
-                "newer_text": "ana likes tea.",
-            },
-            {
-                "older": older["id"],
-                "newer": newer["id"],
-                "relation": "contradiction",
-                "reasons": ["'4711' became '9902'"],
-                "older_text": "The gate code is 4711",
-                "newer_text": "The gate code is 9902",
-            },
-        ],
-    }
-    assert call.ok("POST", "/api/memory/tidy", {"dry_run": True}) == expected
-    assert call.ok("GET", "/api/memory")["total"] == 4
-    assert call.ok("POST", "/api/memory/tidy") == expected
-    shown = {memory["id"]: memory for memory in call.ok("GET", "/api/memory")["results"]}
-    assert shown.keys() == {older["id"], newer["id"], same[1]}
-    assert shown[older["id"]]["superseded_by"] == newer["id"]
-    assert shown[newer["id"]]["superseded_by"] is None
-    nothing = {"merged": 0, "superseded": 0, "archived": 0, "examined": 3, "pairs": []}
-    assert call.ok("POST", "/api/memory/tidy", {}) == nothing
 
 
 def test_of_many_pairs_the_first_are_named_and_all_are_counted(call):
