@@ -33,6 +33,7 @@ from .database.rows import JoinResult, Kind
 from .database.transaction import Transaction
 from .kinds import KINDS, kind_of
 from .records import history, memory_rows, merging, tree_rows
+from .writer import OF_ONE_CALLER
 
 # What a damaged or foreign row can cause; other errors of SQLite concern the disk.
 INVALID_ROW_ERRORS: Final = (
@@ -42,10 +43,7 @@ INVALID_ROW_ERRORS: Final = (
     LookupError,
     ArithmeticError,
     RecursionError,
-    sqlite3.IntegrityError,
-    sqlite3.DataError,
-    sqlite3.InterfaceError,
-    sqlite3.ProgrammingError,
+    *OF_ONE_CALLER,
 )
 # The device in stamps of imported content, so that each device makes the same stamps.
 IMPORT: Final = "import"

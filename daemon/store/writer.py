@@ -30,7 +30,7 @@ Operation = Callable[[Transaction], T]
 
 # Caused by a wrong value, and leave the transaction intact; other errors of SQLite concern the
 # disk, the file or the whole transaction.
-_OF_ONE_CALLER: Final = (
+OF_ONE_CALLER: Final = (
     sqlite3.IntegrityError,
     sqlite3.DataError,
     sqlite3.InterfaceError,
@@ -309,7 +309,7 @@ class Writer:
         written, snapshot = self._db.total_changes, transaction.snapshot()
         try:
             job.result = job.operation(transaction)
-        except _OF_ONE_CALLER as error:
+        except OF_ONE_CALLER as error:
             job.error = translate(error, self._path)
         except sqlite3.Error:
             raise

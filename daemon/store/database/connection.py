@@ -29,6 +29,8 @@ _CHANGES: Final = (
 BUSY_MILLISECONDS: Final = 5_000
 # The page cache of each connection, in kilobytes (1024 bytes).
 CACHE_KB: Final = 256
+# The errors that tell of a damaged file.
+DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class DatabaseConnection(sqlite3.Connection):
@@ -184,9 +186,6 @@ def uri(path: Path) -> str:
     return f"file:{escaped}"
 
 
-_DERIVED_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
 class DerivedSchema(msgspec.Struct, frozen=True):
     """What such a file holds."""
 
@@ -202,7 +201,7 @@ def open_derived(path: Path, schema: DerivedSchema) -> sqlite3.Connection:
         try:
             db = connect(path, "mode=rwc")
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF not in _DERIVED_DAMAGE:
+            if error.sqlite_errorcode & 0xFF not in DAMAGE:
                 raise
         else:
             if _prepare(db, schema):
@@ -232,7 +231,7 @@ def _prepare(db: sqlite3.Connection, schema: DerivedSchema) -> bool:
             db.execute("PRAGMA synchronous = NORMAL")
     except sqlite3.DatabaseError as error:
         db.close()
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DERIVED_DAMAGE:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
             return False
         raise
     except BaseException:

@@ -25,6 +25,7 @@ from ...runtime import atomic
 from . import chunk_database
 from .connection import (
     CACHE_KB,
+    DAMAGE,
     DatabaseConnection,
     connect,
     lost_words,
@@ -41,7 +42,6 @@ _AT_ONCE: Final = 500
 # How long the way back to an earlier release stays.
 _KEPT_SECONDS: Final = 7 * 86_400.0
 _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # What a damaged full-text index says: an error without a code, and a constraint of no table.
 _DAMAGED_INDEX: Final = ("invalid fts5 file format", "constraint failed")
 
@@ -257,7 +257,7 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
     if code is None:
         return ThermoclineError(f"cannot use {path}: {error}")
     primary = code & 0xFF
-    if primary in _DAMAGE or str(error).startswith(_DAMAGED_INDEX):
+    if primary in DAMAGE or str(error).startswith(_DAMAGED_INDEX):
         return StoreDamaged(f"cannot read {path}: {error}")
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return Unavailable(f"cannot use {path}: another process holds it", hint="close it there")

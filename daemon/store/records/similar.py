@@ -35,6 +35,9 @@ _QUOTES: Final = re.compile("[\"\0]|\\S*['’]\\S*")
 # The longest words are the rarest; this many identify nearly any text.
 _WORDS: Final = 8
 _CANDIDATES: Final = 64
+_MATCHES: Final = (
+    "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
+)
 
 
 def find_same(db: sqlite3.Connection, text: str, now: float) -> Memory | None:
@@ -128,8 +131,7 @@ def _with_telling_words(db: sqlite3.Connection, text: str) -> list[Memory]:
     if not longest:
         return []
     query = (" " if telling else " OR ").join(f'"{word}"' for word in longest)
-    matches = "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
-    return select(db, f"row IN ({matches})", query, _CANDIDATES)
+    return select(db, f"row IN ({_MATCHES})", query, _CANDIDATES)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -218,8 +220,7 @@ def _with_any(db: sqlite3.Connection, terms: Sequence[str]) -> list[int]:
 
 def _rows_with(db: sqlite3.Connection, words: str) -> list[int]:
     """The newest rows whose text has all the words."""
-    matches = "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
-    return column(db, matches, words, _OF_A_WORD)
+    return column(db, _MATCHES, words, _OF_A_WORD)
 
 
 def _current(
