@@ -23,7 +23,7 @@ from ..language.concept_tables import FIRST_CODE
 from ..language.dates import DAY_CODE
 from ..language.meaning import CHANGE, VALUE, number_terms
 from ..language.thesaurus import thesaurus
-from ..language.vocabulary import cue, words
+from ..language.vocabulary import cue, each, words
 from ..memory.stemming import terms_of
 from .pool import Pool
 from .query import Query, joins_words
@@ -44,7 +44,10 @@ _LATER: Final = 12
 _LONGEST: Final = 22
 _NAMING: Final = 2
 _FIRST: Final = chr(FIRST_CODE)
-_GENERAL: Final = frozenset({"name", "euro", "price"})
+# What may be said of anything, whatever it is about.
+_GENERAL: Final = frozenset(
+    {"name", "euro", "price", "sell", "buy", "order_goods", "replace_thing", "bring", "live_reside"}
+)
 _FIRST_DATE: Final = chr(DAY_CODE)
 # The logarithm of the odds by feature (`tests/benchmarks/fit_successors.py`), see `features`.
 WEIGHTS: Final = {
@@ -366,8 +369,22 @@ def _is_topic(label: str) -> bool:
         and not label[0].isdigit()
         and label not in _little()
         and not joins_words(label)
+        and not _is_of_anything(label)
+        and label not in _changing()
         and cue("changes").pattern.fullmatch(label) is None
     )
+
+
+def _is_of_anything(term: str) -> bool:
+    """Whether a term means nothing but what may be said of anything, such as "sold"."""
+    codes = [code for code in thesaurus().codes_of(term) if not ord(code) & 1]
+    return bool(codes) and _general().issuperset(codes)
+
+
+@cache
+def _changing() -> frozenset[str]:
+    """The terms of words that tell of a change, such as "neuerdings", and of nothing else."""
+    return frozenset(terms_of(" ".join(filter(str.isalpha, (*each("changes"), *each("turns"))))))
 
 
 @cache

@@ -341,6 +341,8 @@ def test_the_topic_of_a_question_outweighs_how_it_is_asked(call, right, wrong, q
         ("Ada is allergic to nuts", "Ada lives in Bonn now", "what is Ada allergic to?"),
         ("Mum's birthday is on 4 June", "Mum moved to Leeds last week", "when is Mum's birthday?"),
         ("Oma mag keinen Koriander", "Oma wohnt jetzt in Bonn", "was mag Oma nicht?"),
+        ("I sold the Transit and got a Vivaro", "Rory is selling to Spain now", "which van is it?"),
+        ("Der Laden ist neuerdings zu", "Farbe gibt es neuerdings in Murano", "Ist der Laden zu?"),
     ],
 )
 def test_a_newer_statement_about_something_else_replaces_nothing(call, right, other, query):
