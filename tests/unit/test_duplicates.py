@@ -44,6 +44,12 @@ def test_what_tidying_would_merge_is_not_stored_a_second_time(holding):
             assert find_equivalent(db, stored("b", newer, 2.0))
 
 
+def test_what_tidying_would_leave_apart_is_not_known(holding):
+    for at, (older, newer) in enumerate(PAIRS["different"]):
+        with holding(stored("a", older, 1.0)) as db:
+            assert find_equivalent(db, stored("b", newer, 2.0)) is None, at
+
+
 @pytest.mark.parametrize("newer", ["Tea is served at four", "At four tea is served"])
 def test_what_has_expired_is_not_known(holding, newer):
     expired = replace(stored("a", "Tea is served at four", 1.0), expires_at=1.5)
