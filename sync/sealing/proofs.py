@@ -25,6 +25,7 @@ _PARTS: Final = 64
 _BYTES: Final = 8
 # Of the name: they say the part.
 _DIGITS: Final = slice(6, 8)
+_NEWEST: Final = 2000
 # Deletions are pruned after 90 days, and then explain nothing any more.
 MOST_SECONDS: Final = 60 * 86_400
 
@@ -82,13 +83,16 @@ def joined(first: bytes, second: bytes) -> bytes:
 
 
 async def newest(replica: Replica, after: int) -> dict[int, int]:
-    """The last place in the order after `after` in each part that has any."""
+    """The last place in the order after `after` in each part that has any.
+
+    Of more rows than `_NEWEST` only these are read: a part is in none of them once in 10¹² times.
+    """
     sql = (
-        f"SELECT substr(id, {_DIGITS.start + 1}, {_DIGITS.stop - _DIGITS.start}), max(seq)"
-        " FROM rows WHERE agent_id = ?1 AND seq > ?2 GROUP BY 1 ORDER BY 2"
+        f"SELECT substr(id, {_DIGITS.start + 1}, {_DIGITS.stop - _DIGITS.start}), seq FROM rows"
+        f" WHERE agent_id = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT {_NEWEST}"
     )
     rows = await rows_of(replica.remote, sql, replica.form.agent, after)
-    return {_part_of(str(digits)): whole(seq) for digits, seq in rows}
+    return {_part_of(str(digits)): whole(seq) for digits, seq in reversed(rows)}
 
 
 def differing(proof: Proof, shown: tuple[int, bytes], newest: Mapping[int, int]) -> int:
