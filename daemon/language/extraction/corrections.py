@@ -115,10 +115,10 @@ def retracts(sentence: str) -> bool:
 
 def without_denial(sentence: str) -> str:
     """What a sentence says behind "I was wrong:" or "that is wrong,"; else the sentence."""
-    if not cue("mistaken").any_in(fold(sentence)):
-        return sentence
     denied = cue("denies").pattern.match(fold(sentence))
-    rest = sentence[denied.end() :].lstrip(_BEHIND_DENIAL) if denied else ""
+    if denied is None or not cue("mistaken").any_in(denied[0]):
+        return sentence
+    rest = sentence[denied.end() :].lstrip(_BEHIND_DENIAL)
     # "That is wrong, it's in the cellar" says less alone.
     leans = cue("it", "they", "he", "she").pattern.match(fold(rest))
     return rest if len(WORD.findall(rest)) > _FEW and not leans else sentence
@@ -275,8 +275,9 @@ def _said_again(sentence: str) -> str:
 
 def _restated(sentence: str, earlier: Sequence[str], *, corrects: bool) -> Correction | None:
     """The newest text that says the same with another value: "no, our release day is Wednesday"."""
-    denied = cue("denies").pattern.match(fold(sentence))
-    rest = sentence[denied.end() :].lstrip(_BEHIND_DENIAL) if denied else sentence * corrects
+    rest = sentence if corrects else ""
+    if denied := cue("denies").pattern.match(fold(sentence)):
+        rest = sentence[denied.end() :].lstrip(_BEHIND_DENIAL)
     if not rest or cue("adds").any_in(fold(rest)):
         return None
     longest = _FEW if _LATIN.search(rest) else 2 * _FEW

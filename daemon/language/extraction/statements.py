@@ -52,7 +52,7 @@ _SELF_WORTH: Final = 0.5
 _SHORT_ANSWER: Final = 5
 # The answer to a question for a value may be a whole sentence.
 _ANSWER_WORDS: Final = 22
-# An answer that was yet to come is given within so many turns.
+# The most turns after which an answer that was yet to come is given.
 _SOON: Final = 6
 # More tell something besides.
 _ACCEPTING_WORDS: Final = 14
